@@ -485,6 +485,7 @@ REQUIREMENTS: dict[str, Callable[[], bool]] = {
     "gpu": has_gpu,
     "memray": lambda: (ROOT / ".cache/memray/.complete").exists(),
     "mpirun": lambda: on_path("mpirun"),
+    "namespaces": lambda: succeeds("unshare", "--time", "--mount", "true"),
     "program": lambda: (VENV / "bin/omni-perf").exists(),
     "python": has_python,
     "python3": lambda: succeeds("python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"),

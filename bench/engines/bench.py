@@ -33,6 +33,9 @@ from slices import interval  # noqa: E402
 WORKERS = 2
 TASKS = 24
 
+REST_S = 0.3
+"""Before a batch: what merged and drew the last recording has gone, and the CPUs are as cool for both."""
+
 
 def task(_: int) -> float:
     """Compute for a fixed amount of work, and return how long it took by its own clock."""
@@ -103,12 +106,14 @@ def measure(engine: Any, pairs: int, progress: Callable[[str], None]) -> tuple[l
         for recorded in random.sample([True, False], 2):
             if recorded:
                 with omni_perf.cluster(engine.client) as recording:
+                    time.sleep(REST_S)
                     before = engine.cpu()
                     own = engine.batch(pair)
                     cpu[True] = engine.cpu() - before
                 rows = recording.report.tables["regions"]
                 tasks.append(sum(row["total_s"] for row in rows if row["name"] == "task") / own)
             else:
+                time.sleep(REST_S)
                 before = engine.cpu()
                 engine.batch(pair)
                 cpu[False] = engine.cpu() - before

@@ -1,6 +1,8 @@
 """What steps cost in a cell, with torch on the CPU: bare, under omni_perf, and under torch.profiler by hand.
 
     steps           the time of the same steps, to that of the bare cell of the same round; medians of all rounds
+    --torch to torch.profiler by hand
+                    the same of each round's two; the median, and between which values it lies with 95 %
     after them      from the last step to the cell's chart, beside what torch.profiler takes to stop and to export
 
 The cells of a round follow each other in random order, in one kernel. Run it on a quiet machine: `make bench`.
@@ -18,9 +20,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "magics" / "tests"))
+sys.path[:0] = [str(ROOT / "magics" / "tests"), str(ROOT / "bench" / "children")]
 
 from kernels import Kernel  # noqa: E402
+from slices import interval  # noqa: E402
 
 PYTHON = ROOT / ".cache" / "torch" / "bin" / "python"
 
@@ -98,6 +101,9 @@ def main() -> None:
             f"{name:20} steps {statistics.median(ratios):.3f} ({ratios[len(ratios) // 4]:.3f} to "
             f"{ratios[-1 - len(ratios) // 4]:.3f})  after them {statistics.median(after[name]):.2f} s"
         )
+    beside = [a / b for a, b in zip(steps["%%omni_perf --torch"], steps["torch.profiler"], strict=True)]
+    low, high = interval(beside)
+    print(f"--torch to torch.profiler by hand: {statistics.median(beside):.3f} [{low:.3f}, {high:.3f}]")
 
 
 if __name__ == "__main__":

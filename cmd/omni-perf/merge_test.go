@@ -71,3 +71,36 @@ func TestReportsOfTwoMachinesAreMergedIfTheyAreOfOneRun(t *testing.T) {
 		t.Error("something was written")
 	}
 }
+
+// A folder stands for the reports of single processes in it, not for what else is there.
+func TestMergeTakesTheReportsInAFolder(t *testing.T) {
+	folder := t.TempDir()
+	for i, file := range rankReports(t, "one", "one") {
+		if err := os.Rename(file, filepath.Join(folder, "run.rank"+string(rune('0'+i))+".json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"trace.json": `{"traceEvents": []}`, "list.json": `[1, 2]`, "notes.txt": "none"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := filepath.Join(folder, "all")
+	for range 2 { // the second time what was merged lies there, too
+		if _, errs, code := invoke(t, "merge --format json -o "+all+" "+folder); code != exitOK {
+			t.Fatalf("exit status %d, %s", code, errs)
+		}
+		if merged, err := saved.Read(all + ".json"); err != nil || len(merged.Targets) != 2 {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, errs, code := invoke(t, "merge -o "+all+" "+t.TempDir()); code == exitOK || !strings.Contains(errs, "has no report: omni-perf run -o ") {
+		t.Errorf("an empty folder: exit status %d, %q", code, errs)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "cut.json"), []byte(`{"document": "omni_perf.report", "version": 2, "na`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := invoke(t, "merge --format json -o "+all+" "+folder); code == exitOK || !strings.Contains(errs, "cut.json") {
+		t.Errorf("a damaged report: exit status %d, %q", code, errs)
+	}
+}

@@ -87,6 +87,25 @@ def test_a_worker_that_is_killed_ends_there_and_its_retried_task_is_shown(tmp_pa
     assert any(row["name"] == "hold" and row["total_s"] > 1.9 for row in result["regions"])
 
 
+def test_workers_of_three_machines_are_one_chart_whatever_their_clocks_show(tmp_path: Path) -> None:
+    able = subprocess.run(["unshare", "--time", "--mount", "true"], capture_output=True, check=False)
+    if able.returncode != 0:
+        missing("namespaces", f"no clock of its own can be given to a process here: {able.stderr.decode().strip()}")
+    result = recorded("machines", tmp_path)
+    assert result["problems"] == []
+    first, *others = json.loads((tmp_path / "all.json").read_text())["hosts"]
+    assert {host["boot_id"] for host in others} == result["apart_s"].keys() and "aligned" not in first
+    for host in others:
+        assert host["aligned"]["method"] == "readings" and 0 < host["aligned"]["bound_ns"] < 50e6
+        ahead = host["clock"]["monotonic_ns"] - first["clock"]["monotonic_ns"]
+        assert abs(ahead - result["apart_s"][host["boot_id"]] * 1e9) <= host["aligned"]["bound_ns"]
+    assert [row["role"] for row in result["processes"]].count("dask-worker") == 3
+    assert sum(row["count"] for row in result["regions"] if row["name"] == "rest") == 6
+    assert " of 3 Dask workers" in result["headline"]
+    shown = (tmp_path / "all.svg").read_text()
+    assert all(f"Dask worker {number}" in shown for number in range(3))
+
+
 def test_ipyparallels_engines_are_one_chart_with_requests_by_function(tmp_path: Path) -> None:
     result = recorded("ipyparallel", tmp_path)
     assert result["problems"] == []

@@ -22,6 +22,7 @@ class Dask:
     """Knows the workers of a client's cluster, those that come later and those that run tasks in threads of ours."""
 
     advice = ""
+    answers = True
 
     def __init__(self, client: Any) -> None:
         self._given = client

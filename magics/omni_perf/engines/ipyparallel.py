@@ -19,6 +19,7 @@ class Engines:
 
     asynchronous = False
     advice = ""
+    answers = False
 
     def __init__(self, client: Any) -> None:
         self._view = client[:] if hasattr(client, "ids") else client

@@ -21,6 +21,7 @@ class Ray:
     """Knows the nodes of the cluster that this process is connected to; a node is one worker of the protocol."""
 
     asynchronous = False
+    answers = True
     advice = f"Workers of Ray are recorded if omni_perf is in their environment: {HOW}."
 
     def __init__(self, ray: Any) -> None:

@@ -24,7 +24,7 @@ from typing import Any, Final, cast
 
 from omni_perf._version import __version__
 from omni_perf.engines import worker
-from omni_perf.engines.worker import Status, clear, collect
+from omni_perf.engines.worker import Status, clear, clock, collect
 
 LOOK_S: Final = 0.2
 """How often a worker looks whether a run begins or ends."""
@@ -302,4 +302,4 @@ def _control(ray: Any) -> str:
     return f"/tmp/omni-perf-{os.geteuid()}-ray-{hashlib.sha256(cluster.encode()).hexdigest()[:12]}"
 
 
-__all__ = ["activate", "clear", "collect", "end", "leave", "place", "status"]
+__all__ = ["activate", "clear", "clock", "collect", "end", "leave", "place", "status"]

@@ -8,8 +8,6 @@ and merge them. What fails at a worker costs that worker's part of the picture a
 from __future__ import annotations
 
 import asyncio
-import gzip
-import json
 import os
 import secrets
 import sys
@@ -22,6 +20,7 @@ from typing import Any, Final, Protocol, cast
 
 from omni_perf import program
 from omni_perf._version import __version__
+from omni_perf.engines.clocks import Clocks
 from omni_perf.engines.worker import Collected, Status
 from omni_perf.program import PathLike
 from omni_perf.report import Report, read_bytes
@@ -66,6 +65,9 @@ class Engine(Protocol):
     advice: str
     """What to do where no worker was recorded; empty: nothing is known."""
 
+    answers: bool
+    """Whether workers answer while they run tasks."""
+
     def begin(self, run: str, cells: list[Any]) -> None:
         """Start the recording on each worker, and on those that come later where that is known."""
         ...
@@ -100,6 +102,7 @@ class Cluster:
         self._run = secrets.token_hex(6)
         self._places: dict[str, str] = {}
         """A worker that answers for each folder of reports."""
+        self._clocks = Clocks(lambda worker: engine.ask("clock", (), [worker]).get(worker), engine.answers)
         self.has_ended = False
         self._reports: list[bytes] = []
         """Of the workers that are shown, JSON in gzip."""
@@ -168,6 +171,7 @@ class Cluster:
         deadline = time.monotonic() + BEGIN_S
         while any(_begins(s) for s in self._statuses().values()) and time.monotonic() < deadline:
             time.sleep(0.05)
+        self._clocks.begin(self._places)
 
     def _statuses(self) -> dict[str, Status | Exception]:
         """Ask all workers what became of their recordings, and note which worker answers for which folder."""
@@ -178,6 +182,7 @@ class Cluster:
     def _end(self) -> None:
         self.has_ended = True
         try:
+            self._clocks.end(self._places)
             self._look_for_problems()
             self._engine.end(self._run)
             self._engine.ask("end", (self._run,))
@@ -236,18 +241,22 @@ class Cluster:
         return found
 
     def _merged(self, reports: list[Collected]) -> Report:
-        """Merge the reports of the machine with most of them; the others are named."""
+        """Merge the reports of all machines whose clocks are related, or of that with most; say what is left."""
         if not reports:
             raise ClusterError(f"No worker was recorded. {self._engine.advice}".rstrip())
-        by_machine: dict[str, list[bytes]] = {}
+        related: list[bytes] = []
+        alone: dict[str, list[bytes]] = {}
         for one in reports:
-            host = json.loads(gzip.decompress(one["report"]))["hosts"][0]
-            by_machine.setdefault(str(host["boot_id"]), []).append(one["report"])
-        together = max(by_machine.values(), key=len)
+            machine, report = self._clocks.beside(one["report"])
+            if machine in self._clocks.related:
+                related.append(report)
+            else:
+                alone.setdefault(machine, []).append(report)
+        together = max([related, *alone.values()], key=len)
         if left := len(reports) - len(together):
             self.problems.append(
-                f"{left} of {len(reports)} reports are of other machines, whose clocks are not related: "
-                "the chart is of one machine."
+                f"{left} of {len(reports)} reports are of other machines, which did not answer when they were asked "
+                "for their clocks: they are not in the chart."
             )
         self._reports = together
         return _merge(together)

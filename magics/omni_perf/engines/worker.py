@@ -211,8 +211,18 @@ def folder_of(run: str) -> str:
 
 def place_of(run: str) -> str:
     made = os.stat(folder_of(run))
+    return f"{machine()} {made.st_dev} {made.st_ino}"
+
+
+def machine() -> str:
+    """Return what this machine is called until its next start: all of its processes have one CLOCK_MONOTONIC."""
     with open("/proc/sys/kernel/random/boot_id") as file:
-        return f"{file.read().strip()} {made.st_dev} {made.st_ino}"
+        return file.read().strip()
+
+
+def clock() -> int:
+    """Return what CLOCK_MONOTONIC shows here."""
+    return monotonic_ns()
 
 
 def _start(made: Recording, worker: str, cells: list[Any]) -> None:

@@ -1,6 +1,6 @@
 """Runs tasks that keep their own clocks on the workers of Dask, Ray or ipyparallel, and prints what was recorded.
 
-onengines.py dask|killed|ray|ipyparallel FOLDER
+onengines.py dask|killed|machines|ray|ipyparallel FOLDER
 """
 
 # pyright: basic, reportMissingImports=false
@@ -8,6 +8,7 @@ onengines.py dask|killed|ray|ipyparallel FOLDER
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -65,6 +66,41 @@ def killed(client):
         os.kill(pid, signal.SIGKILL)
         client.gather([held, done])
     return recorded, {"killed": pid}
+
+
+APART_S = {"11111111-0000-4000-8000-000000000001": 5000, "22222222-0000-4000-8000-000000000002": 90000}
+"""Of two machines, what they are called until their next start, and how far their clocks are ahead."""
+
+MACHINE = """
+mount -t tmpfs tmpfs /tmp && echo $0 > /tmp/boot_id && mount --bind /tmp/boot_id /proc/sys/kernel/random/boot_id
+exec "$@"
+"""
+
+
+def machine(boot, command):
+    """Start a command on what its processes cannot tell from another machine: its clock, its files, its boot id."""
+    clock = ["--time", "--monotonic", str(APART_S[boot]), "--boottime", str(APART_S[boot])]
+    return subprocess.Popen(
+        ["unshare", *clock, "--mount", "--fork", "--kill-child", "sh", "-c", MACHINE, boot, *command]
+    )
+
+
+def machines():
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as local, Client(local) as client:
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", local.scheduler_address]
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--name"]
+        others = [machine(boot, [*worker, *options, str(n + 1)]) for n, boot in enumerate(APART_S)]
+        try:
+            client.wait_for_workers(3)
+            with omni_perf.cluster(client) as recorded:
+                every = list(client.scheduler_info()["workers"])
+                client.gather([client.submit(ontasks.rest, n, workers=[w], pure=False) for w in every for n in (0, 1)])
+        finally:
+            for other in others:
+                other.terminate()
+    return recorded, {"apart_s": APART_S}
 
 
 def ipyparallel():
@@ -125,7 +161,7 @@ def onray():
 
 
 if __name__ == "__main__":
-    recorded, result = {"ipyparallel": ipyparallel, "ray": onray}.get(sys.argv[1], dask)()
+    recorded, result = {"ipyparallel": ipyparallel, "machines": machines, "ray": onray}.get(sys.argv[1], dask)()
     result["problems"] = recorded.problems
     if recorded.report is not None:
         recorded.save(os.path.join(sys.argv[2], "all"), "svg", "json")

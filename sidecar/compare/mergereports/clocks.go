@@ -12,8 +12,9 @@ import (
 // axis relates the clocks of all reports to that of the first one's machine.
 //
 // Reports of one machine between two starts of it have one clock, CLOCK_MONOTONIC. Machines
-// are related to the first one's by their wall clocks, of which nobody knows how far they
-// agree, and where ranks of both met in collectives by those: see meetings.
+// are related to the first one's by readings of one beside the other, if their documents have
+// some: see readings. Else by the collectives in which ranks of both met: see meetings. Else by
+// their wall clocks, of which nobody knows how far they agree.
 type axis struct {
 	hosts []hostClock
 	host  []int   // of each report
@@ -25,14 +26,15 @@ type hostClock struct {
 	report.Host
 	offset int64 // to add to its clock
 	report.Alignment
+	readings []report.ClockReading // of all its reports
 }
 
 // wallAgreement is how far the wall clocks of machines are taken to agree: those that NTP
 // keeps agree to a few milliseconds, in most networks.
 const wallAgreement = int64(50e6)
 
-// axisOf relates the reports; names are what to call them in errors.
-func axisOf(reports []*report.View, names []string) (*axis, error) {
+// axisOf relates the reports; names are what to call them in errors. Those of several runs are refused, unless they are asked for.
+func axisOf(reports []*report.View, names []string, anyRuns bool) (*axis, error) {
 	a := &axis{}
 	for i, r := range reports {
 		h := r.Hosts[r.Target().Host]
@@ -45,26 +47,36 @@ func axisOf(reports []*report.View, names []string) (*axis, error) {
 			a.hosts = append(a.hosts, hostClock{Host: h})
 		}
 		a.host = append(a.host, at)
-	}
-	if len(a.hosts) > 1 {
-		if err := oneRun(reports, names); err != nil {
-			return nil, err
-		}
+		a.hosts[at].readings = append(a.hosts[at].readings, h.Readings...)
 	}
 	for h := 1; h < len(a.hosts); h++ {
 		if a.align(h, reports); a.hosts[h].offset > longest || a.hosts[h].offset < -longest {
 			return nil, errTooLong
 		}
 	}
-	for i, r := range reports {
-		a.begin = append(a.begin, clockOf(r)+a.hosts[a.host[i]].offset)
+	if anyRuns {
+		a.place(reports)
+		return a, nil
 	}
+	if slices.ContainsFunc(a.hosts, func(h hostClock) bool { return h.Method != "" && h.Method != report.AlignedByReadings }) {
+		if err := oneRun(reports, names); err != nil {
+			return nil, err
+		}
+	}
+	a.place(reports)
 	for i := range reports {
-		if a.host[i] > 0 && !a.together(0, i, reports) {
+		if a.host[i] > 0 && a.hosts[a.host[i]].Method != report.AlignedByReadings && !a.together(0, i, reports) {
 			return nil, fmt.Errorf("%s and %s %w", names[0], names[i], ErrApart)
 		}
 	}
 	return a, nil
+}
+
+// place puts the reports' beginnings on the axis.
+func (a *axis) place(reports []*report.View) {
+	for i, r := range reports {
+		a.begin = append(a.begin, clockOf(r)+a.hosts[a.host[i]].offset)
+	}
 }
 
 // together reports whether two reports were recorded at the same time, as far as the clocks say.
@@ -76,6 +88,10 @@ func (a *axis) together(i, k int, reports []*report.View) bool {
 // align relates one machine's clock to the first one's.
 func (a *axis) align(h int, reports []*report.View) {
 	first, other := a.hosts[0].Clock, &a.hosts[h]
+	if offset, bound, known := readings(&a.hosts[0], other); known {
+		other.offset, other.BoundNS, other.Method = offset, bound, report.AlignedByReadings
+		return
+	}
 	other.offset = (other.Clock.WallNS - other.Clock.MonotonicNS) - (first.WallNS - first.MonotonicNS)
 	other.Method, other.BoundNS = report.AlignedByWall, wallAgreement+errorOf(first)+errorOf(other.Clock)
 	var here, there []rendezvous
@@ -125,8 +141,13 @@ func (a *axis) note() (report.Note, bool) {
 	}
 	worst := slices.MaxFunc(a.hosts, func(a, b hostClock) int { return cmp.Compare(a.BoundNS, b.BoundNS) })
 	how := "by the collectives in which their ranks met"
-	if slices.ContainsFunc(a.hosts, func(h hostClock) bool { return h.Method == report.AlignedByWall }) {
+	switch is := func(method string) bool {
+		return slices.ContainsFunc(a.hosts, func(h hostClock) bool { return h.Method == method })
+	}; {
+	case is(report.AlignedByWall):
 		how = "by their wall clocks, as far as those agree"
+	case is(report.AlignedByReadings) && !is(report.AlignedByCollectives):
+		how = "by readings of one beside the other"
 	}
 	bound := words.Seconds(report.Seconds(worst.BoundNS))
 	return report.Note{ID: "clocks", Args: map[string]any{"bound_ns": worst.BoundNS, "hosts": len(a.hosts)},

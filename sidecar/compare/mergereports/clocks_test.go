@@ -89,7 +89,8 @@ func TestWithoutCollectivesTheWallClocksDecide(t *testing.T) {
 	if m := meetings([]rendezvous{here}, []rendezvous{there}, 0, wallAgreement); m.known {
 		t.Errorf("nobody met, and the clocks are related: %+v", m)
 	}
-	one, two := report.Host{Clock: report.Clock{MonotonicNS: 5e9, WallNS: 100e9}}, report.Host{Clock: report.Clock{MonotonicNS: 7e9, WallNS: 101e9}}
+	one, two := hostNamed("one"), hostNamed("two")
+	one.Clock, two.Clock = report.Clock{MonotonicNS: 5e9, WallNS: 100e9}, report.Clock{MonotonicNS: 7e9, WallNS: 101e9}
 	a := &axis{hosts: []hostClock{{Host: one}, {Host: two}}}
 	if a.align(1, nil); a.hosts[1].offset != -1e9 || a.hosts[1].BoundNS != wallAgreement || a.hosts[1].Method != report.AlignedByWall {
 		t.Errorf("got %+v", a.hosts[1])

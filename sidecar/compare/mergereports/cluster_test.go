@@ -117,7 +117,7 @@ func TestSixtyFourMachines(t *testing.T) {
 			}
 			files, names = append(files, text), append(names, fmt.Sprintf("rank%d.json", rank))
 		}
-		merged, unread, err := Read(names, func(at int) (*report.View, error) { return report.Read(files[at]) })
+		merged, unread, err := Read(names, Choice{}, func(at int) (*report.View, error) { return report.Read(files[at]) })
 		if err != nil || unread != nil {
 			t.Fatal(err, unread)
 		}

@@ -25,8 +25,8 @@ const atOnce = 8
 // rank that computed longest, of the one in the middle and of the one that computed shortest, and those of no rank. Of the others
 // it keeps an outline. names are what to call them in errors.
 //
-// What cannot be read is left out, unless fewer than two are left, and unread says why.
-func Read(names []string, read func(at int) (*report.View, error)) (merged *report.View, unread, err error) {
+// What cannot be read is left out, unless fewer than two are left, and unread says why. What is ErrNotMeant is left out, too, and nothing is said.
+func Read(names []string, choice Choice, read func(at int) (*report.View, error)) (merged *report.View, unread, err error) {
 	var reports []*report.View
 	var readable []int // of each report, which one it is
 	var failed []error
@@ -41,14 +41,22 @@ func Read(names []string, read func(at int) (*report.View, error)) (merged *repo
 		}
 		return r, err
 	}) {
+		if errors.Is(one.err, ErrNotMeant) {
+			continue
+		}
 		if one.err != nil {
 			failed = append(failed, one.err)
 			continue
 		}
-		reports, readable = append(reports, one.report), append(readable, i)
+		if choice.takes(one.report) {
+			reports, readable = append(reports, one.report), append(readable, i)
+		}
 	}
 	if len(failed) > 0 && len(reports) < 2 {
 		return nil, nil, failed[0]
+	}
+	if len(reports) == 0 && choice.Run != "" {
+		return nil, nil, fmt.Errorf("no report is of the run %q", choice.Run)
 	}
 	readNames := make([]string, len(readable))
 	for i, at := range readable {
@@ -64,7 +72,7 @@ func Read(names []string, read func(at int) (*report.View, error)) (merged *repo
 		}
 	}
 	count := len(reports) // they are let go of one by one
-	if merged, err = Merge(reports, readNames); err != nil {
+	if merged, err = merge(reports, readNames, choice); err != nil {
 		return nil, nil, err
 	}
 	if reduced {
@@ -77,6 +85,9 @@ func Read(names []string, read func(at int) (*report.View, error)) (merged *repo
 	}
 	return merged, unread, nil
 }
+
+// ErrNotMeant is of a file that nobody has named, and that is no report of one process.
+var ErrNotMeant = errors.New("is no report of one process")
 
 // memoryLimit is from how much memory on the garbage of reports is collected at once.
 const memoryLimit = 384 << 20

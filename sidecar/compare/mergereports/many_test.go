@@ -28,7 +28,7 @@ func TestOfManyReportsThreeAreWhole(t *testing.T) {
 	const late = 17
 	reports, names := manyRanks(t, many+2, late)
 	reads := make([]int, len(reports))
-	merged, unread, err := Read(names, func(at int) (*report.View, error) {
+	merged, unread, err := Read(names, Choice{}, func(at int) (*report.View, error) {
 		reads[at]++
 		return reports[at], nil
 	})
@@ -64,7 +64,7 @@ func TestOneReportThatCannotBeReadIsLeftOut(t *testing.T) {
 	damaged := errors.New("rank2.json is damaged")
 	for _, n := range []int{3, many + 2} {
 		reports, names := manyRanks(t, n, 1)
-		merged, unread, err := Read(names, func(at int) (*report.View, error) {
+		merged, unread, err := Read(names, Choice{}, func(at int) (*report.View, error) {
 			if at == 2 {
 				return nil, damaged
 			}
@@ -75,7 +75,7 @@ func TestOneReportThatCannotBeReadIsLeftOut(t *testing.T) {
 		}
 	}
 	reports, names := manyRanks(t, 2, 1)
-	if _, _, err := Read(names, func(at int) (*report.View, error) {
+	if _, _, err := Read(names, Choice{}, func(at int) (*report.View, error) {
 		if at == 1 {
 			return nil, damaged
 		}

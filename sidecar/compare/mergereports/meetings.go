@@ -108,6 +108,11 @@ func meet(here, there []rendezvous, pairs func(a, b []timeline.Interval) []pair,
 	if len(list) < fewest {
 		return meeting{}
 	}
+	return within(list)
+}
+
+// within is the offset that all limits leave, where each holds at its own time and the clocks drift in between.
+func within(list []limits) meeting {
 	slices.SortFunc(list, func(a, b limits) int { return cmp.Compare(a.at, b.at) })
 	for i := 1; i < len(list); i++ {
 		list[i].narrow(list[i-1])

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	names, _ := filepath.Glob(filepath.Join(folder, "*.json"))
 	began := time.Now()
-	merged, unread, err := Read(names, func(at int) (*report.View, error) {
+	merged, unread, err := Read(names, Choice{}, func(at int) (*report.View, error) {
 		f, err := os.Open(names[at])
 		if err != nil {
 			return nil, err

@@ -36,13 +36,20 @@ var (
 // longest bounds the time from the first report's beginning to the last one's end.
 const longest = int64(366 * 24 * time.Hour)
 
-// Merge puts reports together; names are what to call them in errors.
+// Merge puts reports of one run together; names are what to call them in errors.
 func Merge(reports []*report.View, names []string) (*report.View, error) {
+	return merge(reports, names, Choice{})
+}
+
+func merge(reports []*report.View, names []string, choice Choice) (*report.View, error) {
 	if len(reports) == 0 {
 		return nil, errNothing
 	}
+	if err := choice.check(reports); err != nil {
+		return nil, err
+	}
 	reports, names = inOrder(reports, names)
-	clocks, err := axisOf(reports, names)
+	clocks, err := axisOf(reports, names, choice.Force)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +142,7 @@ type merging struct {
 	devices map[deviceKey]int // merged index
 	owner   map[int]int       // which report describes a merged device
 
+	numbers   map[int]int  // by report, what its engine's worker is called here, where several machines have the same numbers
 	places    [][]int      // by report and its process, the merged process
 	sightings [][]sighting // by merged process
 }
@@ -152,6 +160,7 @@ func newMerging(reports []*report.View, clocks *axis, first, duration int64) *me
 	m.code = newDictionary(&m.doc)
 	m.hosts()
 	m.identify()
+	m.numbers = m.newNumbers()
 	m.doc.Processes = make([]report.Process, len(m.sightings))
 	m.chooseDevices()
 	return m
@@ -222,7 +231,9 @@ func (m *merging) finish() {
 		m.finishIdle()
 	}
 	if workers := workersOf(d); workers != "" && d.Targets[0].Kind != report.TargetCell {
-		d.Name = workers
+		if d.Name = workers; len(d.Hosts) > 1 {
+			d.Name += " on " + words.Plural(len(d.Hosts), "machine", "machines")
+		}
 	} else if d.Name == "" {
 		d.Name = words.Plural(len(m.reports), "report", "reports") + " together"
 	}

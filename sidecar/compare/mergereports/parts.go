@@ -6,6 +6,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 )
 
 // part is one report on its way into the merged one.
@@ -56,6 +57,10 @@ func (p *part) processes() {
 			number := *rank
 			process.Role, process.RoleNumber, process.Rank = string(timeline.RoleRank), &number, &number
 			process.Text = fmt.Sprintf("rank %d", number)
+		}
+		if number, is := p.numbers[p.at]; i == root && is {
+			process.RoleNumber = &number
+			process.Text = wording.Process(timeline.Process{Role: timeline.Role(process.Role), Number: &number})
 		}
 		if i == root {
 			p.name = process.Text

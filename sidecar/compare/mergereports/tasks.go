@@ -31,6 +31,34 @@ func workersOf(d *report.Document) string {
 	return wording.Pool(p)
 }
 
+// newNumbers numbers an engine's workers, machine by machine, where workers of several machines have one number: some
+// engines number those of a machine. nil: each has a number of its own.
+func (m *merging) newNumbers() map[int]int {
+	var workers []int
+	hosts, twice := make(map[int]int), false
+	for i, r := range m.reports {
+		number := numberOf(r)
+		if number == unnumbered {
+			continue
+		}
+		workers = append(workers, i)
+		host, known := hosts[number]
+		twice = twice || known && host != m.clocks.host[i]
+		hosts[number] = m.clocks.host[i]
+	}
+	if !twice {
+		return nil
+	}
+	slices.SortStableFunc(workers, func(a, b int) int {
+		return cmp.Or(cmp.Compare(m.clocks.host[a], m.clocks.host[b]), cmp.Compare(numberOf(m.reports[a]), numberOf(m.reports[b])))
+	})
+	numbers := make(map[int]int)
+	for number, i := range workers {
+		numbers[i] = number
+	}
+	return numbers
+}
+
 // addTasks adds how much of the time of an engine's workers was tasks, and which of them took most. It is the first
 // finding then, and the headline: what a single worker did explains nothing of a cluster.
 func addTasks(r *report.View) {

@@ -258,7 +258,7 @@ func listedProcesses(r *report.View, duration float64) (shown, left []int) {
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		switch {
-		case i == r.Target().Process && p.Role != string(timeline.RoleRank) || isOurs(p):
+		case i == r.Target().Process && !isOneOfMany(p) || isOurs(p):
 		case onlyCleansUp(p) || isBrief(r, p, duration):
 			left = append(left, i)
 		default:
@@ -273,6 +273,11 @@ func listedProcesses(r *report.View, duration float64) (shown, left []int) {
 	return shown, left
 }
 
+// isOneOfMany recognises a target that is a rank or an engine's worker, as the other targets are.
+func isOneOfMany(p *report.Process) bool {
+	return p.Role == string(timeline.RoleRank) || timeline.Role(p.Role).OfEngine()
+}
+
 // isBrief recognises a program that is of no interest, such as a shell that starts another one.
 func isBrief(r *report.View, p *report.Process, duration float64) bool {
 	start, end := lifeOf(r, p)
@@ -282,6 +287,9 @@ func isBrief(r *report.View, p *report.Process, duration float64) bool {
 func processRow(r *report.View, p *report.Process) row {
 	start, end := lifeOf(r, p)
 	rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(r, p) + ", " + stacksText(p), keeps: r.Ended(p) != ""}
+	if name := r.Hosts[p.Host].Name; len(r.Hosts) > 1 && name != nil {
+		rw.hint = "on " + words.Clean(*name, 40) + ", " + rw.hint
+	}
 	if rw.share = rw.seconds / max(end-start, 1e-3); p.CPUNS != nil {
 		rw.aside = words.Percent(rw.share)
 	}

@@ -143,6 +143,7 @@ func (b *builder) target() {
 	}
 	if r := b.rec.Target.Rank; r != nil {
 		t.Rank, t.LocalRank, t.WorldSize, t.Node = known(r.Global, -1), known(r.Local, -1), known(r.World, -1), known(r.Node, -1)
+		t.Run = known(clean(r.Run), "")
 	}
 	if b.doc.Processes[root].Role == string(timeline.RoleScript) {
 		t.Kind = TargetScript

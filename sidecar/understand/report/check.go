@@ -170,6 +170,12 @@ func (c *checker) places() {
 		if h.Aligned != nil {
 			c.amount("hosts.aligned.bound_ns", h.Aligned.BoundNS)
 		}
+		for _, r := range h.Readings {
+			c.amount("hosts.readings.monotonic_ns", r.MonotonicNS)
+			c.amount("hosts.readings.low_ns", r.LowNS)
+			c.amount("hosts.readings.high_ns", r.HighNS)
+			c.must(r.LowNS <= r.HighNS, "hosts.readings.high_ns is before low_ns")
+		}
 		c.amountOrNull("hosts.memory_bytes", h.MemoryBytes)
 	}
 	for _, t := range d.Targets {

@@ -116,11 +116,21 @@ type Host struct {
 	Clock       Clock   `json:"clock"`
 	// Aligned is how this machine's clock was related to that of the document's first machine; nil of that one.
 	Aligned *Alignment `json:"aligned,omitempty"`
+	// Readings are those of this machine's clock beside another one's, as the client of an engine took them.
+	Readings []ClockReading `json:"readings,omitempty"`
+}
+
+// ClockReading is one reading of a machine's monotonic clock, asked for by another machine, which looked at its own before and after.
+type ClockReading struct {
+	BootID      string `json:"boot_id"`      // of the other machine
+	MonotonicNS int64  `json:"monotonic_ns"` // of this one
+	LowNS       int64  `json:"low_ns"`       // of the other one, before
+	HighNS      int64  `json:"high_ns"`      // and after
 }
 
 // Alignment is how the clocks of two machines were related.
 type Alignment struct {
-	Method  string `json:"method"`   // AlignedByWall, AlignedByCollectives
+	Method  string `json:"method"`   // AlignedByWall and so on
 	BoundNS int64  `json:"bound_ns"` // how far off it can be
 }
 
@@ -128,6 +138,7 @@ type Alignment struct {
 const (
 	AlignedByWall        = "wall"        // by the wall clocks, as far as those agree
 	AlignedByCollectives = "collectives" // nobody leaves one before everybody has entered it
+	AlignedByReadings    = "readings"    // one machine asked for the other's clock, between two looks at its own
 )
 
 // Clock relates a host's clocks: CLOCK_MONOTONIC, by which everything was timed,
@@ -155,7 +166,8 @@ type Target struct {
 	LocalRank     *int     `json:"local_rank"`
 	WorldSize     *int     `json:"world_size"`
 	Node          *int     `json:"node"`
-	Name          string   `json:"name"` // "Cell [7]", "train.py", "-m package", "process 12"
+	Run           *string  `json:"run,omitempty"` // what the launcher calls the run: the same for all its ranks
+	Name          string   `json:"name"`          // "Cell [7]", "train.py", "-m package", "process 12"
 	Argv          []string `json:"argv"`
 	Interpreter   string   `json:"interpreter"`
 	PythonVersion string   `json:"python_version"`

@@ -114,6 +114,10 @@ func (v *View) thinned(budget, level int) *Excerpt {
 	for i := range d.Hosts {
 		d.Hosts[i].Name = nil
 	}
+	d.Targets = slices.Clone(d.Targets)
+	for i := range d.Targets {
+		d.Targets[i].Run = nil // launchers put the names of machines into it
+	}
 	t.threads(same(min(len(v.Threads), t.rows(16)))) // the first ones, which are the busiest
 	t.spans()
 	t.tracks(max(trackPoints>>level, 16))
