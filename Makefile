@@ -20,7 +20,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build generate summaries demo trace-pictures test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks trainings trainings-peers tasks memory fuzz soak lab clean prerequisites
+.PHONY: build generate summaries demo trace-pictures test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks trainings trainings-peers test-torches tasks memory fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY) $(EXACT)
@@ -167,6 +167,16 @@ notebooks: build
 trainings: build
 	tools/torch
 	$(BIN)/python bench/trainings $(NAMES)
+
+# The tests with real torch by older ones, each in an environment of its own: TORCHES="2.1.2" runs these (docs/torch.md).
+TORCHES ?= 2.1.2 2.6.0
+test-torches: build
+	@for version in $(TORCHES); do \
+		tools/torch $$version; \
+		echo "torch $$version"; \
+		OMNI_PERF_TORCH=.cache/torch-$$version $(BIN)/python -m pytest -q magics/tests/test_analyze_torch.py magics/tests/test_torch_cell.py \
+			magics/tests/test_run_torch.py magics/tests/test_out_of_memory.py || exit 1; \
+	done
 
 # Programs of asyncio that keep their own clocks, on each interpreter (docs/async.md). NAMES="gather tree" runs these.
 tasks: build

@@ -165,7 +165,8 @@ def held(frames: Iterable[FrameType], kind: str, number: int | None) -> tuple[li
     torch: Any = sys.modules["torch"]
     guard = getattr(torch._C, "DisableTorchFunction", nullcontext)
     with guard():
-        walk = _Walk(torch._C.TensorBase, kind, number)
+        tensor = getattr(torch._C, "TensorBase", None) or torch._C._TensorBase  # the latter up to torch 2.1
+        walk = _Walk(tensor, kind, number)
         variables = [(frame, name, value) for frame in frames for name, value in _variables(frame)]
         plain = [variable for variable in variables if isinstance(variable[2], walk.tensor)]
         others = [variable for variable in reversed(variables) if not isinstance(variable[2], walk.tensor)]

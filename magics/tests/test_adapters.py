@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from omni_perf.adapters import batch_size
 from requirement import missing, program
+from torches import PYTHON, has, need_torch
 
 ROOT = Path(__file__).resolve().parents[2]
-TORCH = ROOT / ".cache" / "torch" / "bin" / "python"
 PROGRAM = Path(__file__).with_name("programs") / "adapted.py"
 
 STEPS_OF_AN_EPOCH = 3
@@ -23,14 +23,13 @@ STEPS_OF_AN_EPOCH = 3
 
 
 def record(folder: Path, framework: str, *options: str) -> dict[str, Any]:
-    if not TORCH.exists():
-        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+    need_torch()
     binary = program()
     package = {"trainer": "transformers"}.get(framework, framework)
-    if subprocess.run([TORCH, "-c", f"import {package}"], capture_output=True, check=False).returncode:
+    if not has(package):
         missing("torch", f"there is no {package} in .cache/torch: tools/torch installs it")
     done = subprocess.run(
-        [binary, "run", "--interpreter", TORCH, "-o", folder / "report", "--format", "json", *options, PROGRAM, framework],
+        [binary, "run", "--interpreter", PYTHON, "-o", folder / "report", "--format", "json", *options, PROGRAM, framework],
         env=os.environ | {"PYTHONPATH": str(ROOT / "magics"), "OMP_NUM_THREADS": "1"},
         cwd=folder, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip

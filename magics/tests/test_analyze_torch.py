@@ -11,19 +11,18 @@ from typing import Any
 
 import pytest
 from omni_perf.analysis import Analysis, analyze
-from requirement import missing, program
+from requirement import program
+from torches import PYTHON, named_behind, need_torch, version
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name("programs") / "torch_training.py"
 
 
 def record(kind: str, folder: Path, **environment: str) -> subprocess.Popen[str]:
-    python = ROOT / ".cache" / "torch" / "bin" / "python"
-    if not python.exists():
-        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+    need_torch()
     program()
     return subprocess.Popen(
-        [python, PROGRAM, kind, folder], env=os.environ | environment, text=True,
+        [PYTHON, PROGRAM, kind, folder], env=os.environ | environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 
@@ -63,7 +62,7 @@ def test_cycles_of_one_process_are_one_rank(cycles: tuple[Path, Analysis]) -> No
     assert {row["process"] for row in files} == {said["pid"]}
     assert {row["host"] for row in files} == {socket.gethostname()}
     # The handler is called when the step after the last recorded one begins.
-    assert [row["last_step"] for row in files] == [number - 1 for number in said["handled_at"]]
+    assert [row["last_step"] for row in files] == [number - 1 - named_behind() for number in said["handled_at"]]
     assert [row["last_step"] - row["first_step"] for row in files] == [2, 2, 2]
     starts = [row["start_us"] for row in files]
     assert starts == sorted(starts)
@@ -109,22 +108,32 @@ def test_ranks_with_cycles(tmp_path: Path) -> None:
     analysis = analyze(tmp_path)
     assert analysis.warnings == []
     assert [(row["rank"], row["cycle"]) for row in analysis.tables["recordings"]] == [(0, 1), (0, 2), (1, 1), (1, 2)]
-    assert analysis.to_dict()["profiler_steps"] == {"0": [2, 3, 7, 8], "1": [2, 3, 7, 8]}
+    named = [number - named_behind() for number in (2, 3, 7, 8)]
+    assert analysis.to_dict()["profiler_steps"] == {"0": named, "1": named}
 
 
 def test_operators_are_those_of_key_averages(shapes: tuple[Any, Analysis]) -> None:
     said, analysis = shapes
     rows = {row["name"]: row for row in analysis.tables["operators"]}
     assert set(rows) == {name for name, *_ in said["operators"]}
+    if version() <= (2, 1):  # its table and its trace differ by single calls, and by microseconds, which both round
+        ours, theirs = (
+            sum(times)
+            for times in zip(*((rows[n]["self_cpu_us"], us) for n, _, us, _ in said["operators"]), strict=True)
+        )
+        assert ours == pytest.approx(theirs, rel=0.06)
+        return
+    # torch adds up microseconds in floating point
     for name, calls, self_us, total_us in said["operators"]:
         assert rows[name]["calls"] == calls, name
-        # torch adds up microseconds in floating point
         assert rows[name]["self_cpu_us"] == pytest.approx(self_us, abs=0.01), name
         assert rows[name]["total_cpu_us"] == pytest.approx(total_us, abs=0.01), name
 
 
 def test_flops_are_those_of_the_flop_counter(shapes: tuple[Any, Analysis]) -> None:
     said, analysis = shapes
+    if version() <= (2, 1):
+        pytest.skip("torch 2.1 counts 30 times the FLOPs of a convolution's backward pass that later ones count")
     rows = {row["name"]: row for row in analysis.tables["operators"]}
     leaves = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convolution", "aten::convolution_backward",
               "aten::_scaled_dot_product_flash_attention_for_cpu", "aten::_scaled_dot_product_flash_attention_for_cpu_backward")  # fmt: skip
@@ -146,20 +155,21 @@ def test_modules_and_phases_are_those_of_torch(tmp_path: Path) -> None:
     inside = sum(row["total_cpu_us"] for path, row in classes.items() if path != "Net")
     assert classes["Net"]["self_cpu_us"] == pytest.approx(classes["Net"]["total_cpu_us"] - inside, abs=0.01)
 
+    near = 0.01 if version() <= (2, 1) else 1e-3  # whole microseconds, of short calls
     # The backward pass is what autograd called; that of a convolution is its module's.
     backward = {
         name: time for name, (_, time) in said["rows"].items() if name.startswith("autograd::engine::evaluate_function")
     }
     phases = {row["phase"]: row["cpu_us"] for row in analysis["phases"]}
-    assert phases["backward"] == pytest.approx(sum(backward.values()), rel=1e-3)
+    assert phases["backward"] == pytest.approx(sum(backward.values()), rel=near)
     convolutions = backward["autograd::engine::evaluate_function: ConvolutionBackward0"]
     of_convolutions = sum(classes[f"Net/{name}"]["backward_cpu_us"] for name in ("Conv2d", "ConvTranspose2d"))
-    assert of_convolutions == pytest.approx(convolutions, rel=1e-3)
+    assert of_convolutions == pytest.approx(convolutions, rel=near)
     optimizer = sum(time for name, (_, time) in said["rows"].items() if name.startswith("Optimizer."))
-    assert phases["optimizer"] == pytest.approx(optimizer, rel=1e-3)
+    assert phases["optimizer"] == pytest.approx(optimizer, rel=near)
     assert phases["forward"] >= classes["Net"]["total_cpu_us"]
 
     ranges = {row["path"]: row for row in analysis["annotations"]}
     for name, path in (("## outer ##", "## outer ##"), ("## inner ##", "## outer ##/## inner ##")):
         calls, total = said["rows"][name]
-        assert (ranges[path]["calls"], ranges[path]["total_cpu_us"]) == (calls, pytest.approx(total, rel=1e-3))
+        assert (ranges[path]["calls"], ranges[path]["total_cpu_us"]) == (calls, pytest.approx(total, rel=near))

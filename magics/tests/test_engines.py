@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import types
@@ -70,7 +71,8 @@ def test_dasks_workers_are_one_chart_with_tasks_by_key(tmp_path: Path) -> None:
     assert [row["role"] for row in result["processes"]].count("dask-worker") == 3
     assert result["headline"].startswith("Tasks took ") and " of 3 Dask workers: rest " in result["headline"]
     shown = (tmp_path / "all.svg").read_text()
-    assert all(text in shown for text in ("Dask worker 0", "Dask worker 2", "task rest", "no task"))
+    texts = ("Dask worker 0", "Dask worker 2", "task rest", "no task", "What the 3 Dask workers did")
+    assert all(text in shown for text in texts) and "python -c" not in shown and "Busiest functions" not in shown
     assert "SpawnProcess" not in shown and result["left"] == []
     by_name: dict[str, float] = {}
     for row in result["functions"]:
@@ -126,7 +128,10 @@ def test_rays_workers_are_one_chart_with_tasks_and_methods_by_name(tmp_path: Pat
     assert result["problems"] == []
     found = tasks(result)
     assert result["clocks"].keys() <= found.keys()
-    assert all(seconds <= found[task] <= (1 + NEAR) * seconds + 0.02 for task, seconds in result["clocks"].items())
+    ratios = [found[task] / seconds for task, seconds in result["clocks"].items()]
+    # From the call to the return; on a busy machine one of them may wait for a CPU between that and its own clock.
+    assert min(ratios) >= 1 and statistics.median(ratios) <= 1 + NEAR
+    assert all(found[task] <= (1 + NEAR) * seconds + 0.1 for task, seconds in result["clocks"].items())
     actor = {name.partition(" ")[2]: s for name, s in found.items() if name.startswith(f"{result['actor']} ")}
     assert actor["Trainer.sleep"] >= sum(result["slept"])
     assert actor["Trainer.batches"] >= 0.15 and "Trainer.fails" in actor

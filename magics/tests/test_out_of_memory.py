@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 from kernels import Kernel, Ran
-from requirement import missing
+from torches import PYTHON, need_torch
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
-TORCH = ROOT / ".cache" / "torch" / "bin" / "python"
 MIB = 1 << 20
 
 HELD = """\
@@ -65,9 +64,8 @@ pair = Pair(torch.ones(600))
 
 @pytest.fixture(scope="module")
 def torch_python() -> Path:
-    if not TORCH.exists():
-        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
-    return TORCH
+    need_torch()
+    return PYTHON
 
 
 def answers(python: Path, code: str) -> Any:

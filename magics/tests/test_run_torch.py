@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 from omni_perf.launcher import find_binary
-from requirement import missing
+from torches import PYTHON, need_torch
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = ROOT / ".cache" / "torch" / "bin" / "python"
 
 TRAINING = """\
 import sys, time
@@ -39,8 +38,7 @@ class Ran(NamedTuple):
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    if not PYTHON.exists():
-        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+    need_torch()
     return tmp_path
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torches
 from requirement import missing, program
 
 pytestmark = pytest.mark.timed
 
 ROOT = Path(__file__).resolve().parents[2]
-TORCH = ROOT / ".cache" / "torch" / "bin"
+TORCH = torches.TORCH / "bin"
 CHARTS = ROOT / "build" / "trainings"
 WRAPPER = Path(__file__).with_name("programs") / "ranks_on_simulated_gpus.py"
 FAKE_NVML = ROOT / "sidecar" / "measure" / "gpu" / "testdata" / "fakenvml" / "build.sh"
@@ -34,8 +35,7 @@ def nvml(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def record(name: str, nvml: Path, folder: Path, devices: int, *command: str | Path) -> dict[str, Any]:
     """Run a program of torch's environment under omni-perf and return its report."""
-    if not (TORCH / "python").exists():
-        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+    torches.need_torch()
     binary = program()
     CHARTS.mkdir(parents=True, exist_ok=True)
     script = folder / "gpus"
@@ -97,8 +97,7 @@ def test_a_data_loaders_workers_are_seen(nvml: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["plain loop, no workers", "2 spawned ranks, one slow"])
 def test_a_training_is_as_its_own_clock_says(name: str) -> None:
     """Of those that make trainings runs."""
-    if not (TORCH / "python").exists():
-        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+    torches.need_torch()
     said = ""
     for _ in range(3):  # ranks of 60 steps of 50 ms, each read every 20 ms: by the best attempt
         done = subprocess.run(
@@ -128,14 +127,8 @@ if __name__ == "__main__":
 """
 
 
-def has(module: str) -> bool:
-    """Whether torch's environment has a module."""
-    found = subprocess.run([TORCH / "python", "-c", f"import {module}"], capture_output=True, check=False)
-    return found.returncode == 0
-
-
 def test_joblib_s_workers_are_seen(nvml: Path, tmp_path: Path) -> None:
-    if not (TORCH / "python").exists() or not has("joblib"):
+    if not (TORCH / "python").exists() or not torches.has("joblib"):
         missing("torch-joblib", "there is no joblib in .cache/torch")
     script = tmp_path / "parallel.py"
     script.write_text(JOBLIB)

@@ -63,6 +63,9 @@ func TestAnEnginesWorkersAreExplainedByTheirTasks(t *testing.T) {
 	if got, want := strings.Join(regions, ", "), "Dask worker 0 inc, Dask worker 0 load, Dask worker 1 inc, Dask worker 1 sum"; got != want {
 		t.Errorf("regions %s, want %s", got, want)
 	}
+	if len(r.Pools) != 1 || len(r.Pools[0].Members) != 2 || r.Pools[0].Text != "2 Dask workers" { // the first target too
+		t.Errorf("pools %+v", r.Pools)
+	}
 	if main := r.Threads[r.MainThread()]; main.Name != "Dask-Default-Threads-0" {
 		t.Errorf("the flame chart is of %s", main.Name)
 	}

@@ -192,6 +192,9 @@ func lanesOf(r *report.View, main int, histories [][]span, pools []pool, duratio
 	var lanes []threadLane
 	behind := make(map[int]bool) // processes that are shown in their place
 	for _, f := range pools {
+		if f.ofEngine() {
+			continue
+		}
 		if !f.isRanks() && len(f.members) > 1 {
 			lanes = append(lanes, threadLane{strip: f.strip(r, histories, duration)})
 		}

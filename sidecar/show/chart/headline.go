@@ -16,7 +16,10 @@ import (
 func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []scene.Phrase {
 	ps := []scene.Phrase{{Text: words.Clean(r.Target().Name, 60), Tone: scene.Plain, Face: scene.Bold}}
 	var said []scene.Phrase // by the exception that ended it
-	if r.Name != "" {
+	together := isOfWorkers(r, poolsOf(r))
+	if together && r.Name != "" {
+		ps[0].Text = words.Clean(r.Name, 60) // a worker's own is the engine's
+	} else if r.Name != "" {
 		ps = append(ps, scene.Phrase{Text: words.Clean(r.Name, 60), Tone: scene.Plain, Face: scene.Sans})
 	}
 	ps = append(ps, scene.Phrase{Text: words.Seconds(duration), Tone: scene.Muted, Face: scene.Sans})
@@ -36,7 +39,10 @@ func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []scen
 		return slices.Concat(ps, gpus.title, said)
 	}
 	if main >= 0 {
-		shares := sharesOf(&r.Threads[main])
+		shares := sharesOf(r.Threads[main].StateNS)
+		if together {
+			shares = sharesOf(workersTimes(r))
+		}
 		if process := r.Threads[main].Process; process != r.Target().Process && len(shares) > 0 {
 			shares[0].Text = words.Clean(r.Processes[process].Text, 40) + " " + shares[0].Text
 		}
@@ -53,14 +59,24 @@ func outcomeOf(c *report.Cell) string {
 	return words.Clean(strings.ReplaceAll(string(c.Outcome), "-", " "), 60)
 }
 
-// sharesOf is how the main thread spent its time.
-func sharesOf(t *report.Thread) (ps []scene.Phrase) {
-	computing, unseen := report.Seconds(t.StateNS.Of(report.State.Computes)), report.Seconds(t.StateNS[report.StateUnknown])
-	all := report.Seconds(t.StateNS.Sum())
+// workersTimes is how the threads that run an engine's tasks spent their time.
+func workersTimes(r *report.View) (times report.StateTimes) {
+	for i := range r.Threads {
+		if t := &r.Threads[i]; runsTasks(r, t) {
+			times = times.Plus(t.StateNS)
+		}
+	}
+	return times
+}
+
+// sharesOf is how the main thread spent its time, or all that ran tasks.
+func sharesOf(times report.StateTimes) (ps []scene.Phrase) {
+	computing, unseen := report.Seconds(times.Of(report.State.Computes)), report.Seconds(times[report.StateUnknown])
+	all := report.Seconds(times.Sum())
 	if !(all > 0) {
 		return nil
 	}
-	queued := report.Seconds(t.StateNS[report.StateOff])
+	queued := report.Seconds(times[report.StateOff])
 	waits := all - computing - queued - unseen
 	ps = append(ps, scene.Phrase{Text: "computing " + words.Percent(computing/all), Tone: scene.Good, Face: scene.Bold})
 	if queued/all >= 0.005 {

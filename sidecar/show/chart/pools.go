@@ -49,6 +49,16 @@ func poolsWhere(r *report.View, is func(*report.Pool) bool) (list []pool) {
 
 func (f pool) isRanks() bool { return f.Role == string(timeline.RoleRank) }
 
+// ofEngine reports whether they are an engine's workers: their flame charts are below each other.
+func (f pool) ofEngine() bool { return timeline.Role(f.Role).OfEngine() }
+
+// isOfWorkers reports whether the report is of several workers of an engine, and of nothing else: what one of them did is a part of it.
+func isOfWorkers(r *report.View, pools []pool) bool {
+	return slices.ContainsFunc(pools, func(f pool) bool {
+		return f.ofEngine() && len(f.members) > 1 && slices.Contains(f.members, r.Program())
+	})
+}
+
 func numberOf(p *report.Process) int {
 	if p.RoleNumber == nil {
 		return 0

@@ -198,7 +198,7 @@ func (f pool) linesTable(r *report.View) table {
 }
 
 // work is what the members of a pool spent their time with. A report that does not have it has the time of
-// their main threads.
+// their main threads, or of those that run an engine's tasks.
 func (f pool) work(r *report.View) (did report.Work) {
 	for _, i := range f.members {
 		if w := r.Processes[i].Work; w != nil {
@@ -207,7 +207,7 @@ func (f pool) work(r *report.View) (did report.Work) {
 			continue
 		}
 		for _, th := range r.Threads {
-			if th.Process == i && th.Main {
+			if th.Process == i && (th.Main && !f.ofEngine() || th.AtWork && f.ofEngine()) {
 				did.ThreadNS += th.StateNS.Sum()
 			}
 		}

@@ -30,9 +30,9 @@ const (
 )
 
 // IsLine reports whether a line of text shows all that is known of a cell: it is over
-// at once, or has too few samples for shares of its time, and had memory enough.
+// at once, or has too few samples for shares of its time, had memory enough and was not traced by torch.
 func IsLine(r *report.View) bool {
-	if len(r.OutOfMemory) > 0 {
+	if len(r.OutOfMemory) > 0 || len(r.Operators) > 0 {
 		return false
 	}
 	return r.Headline.Kind == report.HeadlineTooFew || r.DurationNS < lineBelowNS && r.Target().Sampling.Ticks < lineSamples

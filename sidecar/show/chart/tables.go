@@ -77,13 +77,14 @@ const (
 )
 
 func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) []table {
+	together := isOfWorkers(r, pools)
 	ts := append(outOfMemoryTables(r), asTheyAre(ranksTable(r))...)
 	if gpus.used {
 		ts = append(ts, idleTable(r))
 		if len(r.Idle.Devices) > 1 {
 			ts = append(ts, deviceTable(r))
 		}
-	} else if len(r.Ranks) < 2 { // else those of all ranks, below
+	} else if len(r.Ranks) < 2 && !together { // else those of all, below
 		ts = append(ts, linesTable(r, duration))
 		ts = append(ts, asTheyAre(awaitsTable(r, duration))...)
 	}
@@ -91,7 +92,7 @@ func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) [
 	ts = append(ts, programTables(r, duration)...)
 	if len(r.Ranks) < 2 { // a launcher's own are of no interest
 		ts = append(ts, asTheyAre(blockedTable(r, duration))...)
-		if !gpus.used {
+		if !gpus.used && !together {
 			ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 		}
 	}

@@ -24,7 +24,7 @@ func PoolsOf(processes []timeline.Process, program int) []timeline.Pool {
 		owner := ownerOf(processes, i)
 		k := key{p.Role, "", owner}
 		switch {
-		case p.Role == timeline.RoleRank: // of one run, whoever has started them
+		case p.Role == timeline.RoleRank, p.Role.OfEngine(): // of one run, whoever has started them
 			k.owner = -1
 		case i == 0, i == program && p.Role == timeline.RoleChild:
 			continue

@@ -1,0 +1,37 @@
+"""The environment with real torch that tests use: .cache/torch, or the one that OMNI_PERF_TORCH names (make test-torches)."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from requirement import missing
+
+ROOT = Path(__file__).resolve().parents[2]
+TORCH = Path(os.environ.get("OMNI_PERF_TORCH") or ROOT / ".cache" / "torch").resolve()
+PYTHON = TORCH / "bin" / "python"
+
+
+def need_torch() -> None:
+    """Skip the test where there is no torch."""
+    if not PYTHON.exists():
+        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+
+
+def version() -> tuple[int, int]:
+    """Return its version, as (2, 6)."""
+    (file,) = TORCH.glob("lib/python*/site-packages/torch/version.py")
+    major, minor = re.findall(r"__version__ = '(\d+)\.(\d+)", file.read_text())[0]
+    return int(major), int(minor)
+
+
+def named_behind() -> int:
+    """Return by how much torch.profiler's number of a step is less than that of the step: up to torch 2.1 by one."""
+    return 1 if version() <= (2, 1) else 0
+
+
+def has(package: str) -> bool:
+    """Whether the environment has a package."""
+    return subprocess.run([PYTHON, "-c", f"import {package}"], capture_output=True, check=False).returncode == 0
