@@ -1,4 +1,4 @@
-"""What recording costs the workers of Dask and ipyparallel: their CPU time for the same tasks, with and without.
+"""What recording costs the workers of Dask, ipyparallel and Ray: their CPU time for the same tasks, with and without.
 
     CPU time    what the workers' processes used for a batch of tasks while they were recorded, to that of
                 the batch beside it without a recording; the median of all pairs, and between which values
@@ -96,6 +96,36 @@ class IPyParallel:
         return sum(self.client[:].apply_sync(used))
 
 
+class Ray:
+    """Actors of a local Ray."""
+
+    @contextmanager
+    def started(self) -> Iterator[Ray]:
+        import ray
+
+        class Worker:
+            def task(self, count: int) -> float:
+                return sum(task(0) for _ in range(count))
+
+            def used(self) -> float:
+                return used()
+
+        hook = {"worker_process_setup_hook": omni_perf.ray_worker}
+        ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, runtime_env=hook)
+        self.client = ray
+        self.workers = [ray.remote(Worker).remote() for _ in range(WORKERS)]
+        yield self
+        ray.shutdown()
+
+    def batch(self, _: int) -> float:
+        """Let each actor compute its part as one task; their seconds by their own clocks."""
+        return sum(self.client.get([worker.task.remote(TASKS // WORKERS) for worker in self.workers]))
+
+    def cpu(self) -> float:
+        """Return the CPU time of all actors."""
+        return sum(self.client.get([worker.used.remote() for worker in self.workers]))
+
+
 def measure(engine: Any, pairs: int, progress: Callable[[str], None]) -> tuple[list[float], list[float]]:
     """Return the ratio of the workers' CPU time for each pair, and of the tasks' seconds for each recording."""
     ratios: list[float] = []
@@ -111,7 +141,7 @@ def measure(engine: Any, pairs: int, progress: Callable[[str], None]) -> tuple[l
                     own = engine.batch(pair)
                     cpu[True] = engine.cpu() - before
                 rows = recording.report.tables["regions"]
-                tasks.append(sum(row["total_s"] for row in rows if row["name"] == "task") / own)
+                tasks.append(sum(row["total_s"] for row in rows if row["name"].split(".")[-1] == "task") / own)
             else:
                 time.sleep(REST_S)
                 before = engine.cpu()
@@ -122,19 +152,21 @@ def measure(engine: Any, pairs: int, progress: Callable[[str], None]) -> tuple[l
     return ratios, tasks
 
 
+ENGINES: dict[str, Callable[[], Any]] = {"dask": Dask, "ipyparallel": IPyParallel, "ray": Ray}
+
+
 def main() -> None:
-    """Measure both engines."""
+    """Measure the engines that are asked for, or all."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("--pairs", type=int, default=30)
-    arguments.add_argument("--engine", choices=["dask", "ipyparallel"], action="append")
+    arguments.add_argument("--engine", choices=list(ENGINES), action="append")
     given = arguments.parse_args()
     os.environ.setdefault("OMNI_PERF_BINARY", str(ROOT / ".venv" / "bin" / "omni-perf"))
     os.environ["PYTHONPATH"] = str(ROOT / "magics")
     load = Path("/proc/loadavg").read_text().split()[0]
     print(f"CPython {sys.version.split()[0]}, {os.cpu_count()} cores, load {load}")
-    for name, engine in (("dask", Dask()), ("ipyparallel", IPyParallel())):
-        if name not in (given.engine or ("dask", "ipyparallel")):
-            continue
+    for name in given.engine or ENGINES:
+        engine = ENGINES[name]()
         with engine.started():
             time.sleep(1)
             ratios, tasks = measure(engine, given.pairs, lambda text: print(f"\r{text}", end="", file=sys.stderr))

@@ -69,9 +69,10 @@ already is recorded from then on.`,
 				return usageError{fmt.Errorf("--worker %w", err)}
 			}
 		}
-		if o.Sources, err = program.ReadSources(*cells); err != nil {
+		if _, err = program.ReadSources(*cells); err != nil {
 			return err
 		}
+		o.Cells = *cells
 		o.Marks = *marks
 		ctx, stop := signals.Context(context.Background())
 		defer stop()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from omni_perf import contract, marks, publish, torchmemory
 from omni_perf.cellsources import BATCH_LIMIT, BEGIN_LIMIT, CellSources, Known
-from omni_perf.cleanup import filled_in, options_line
+from omni_perf.cleanup import ENGINES, filled_in, options_line
 from omni_perf.fallback import FallbackSampler
 from omni_perf.liveview import LiveView, hint, note, only_in_notebooks
 from omni_perf.loads import Loads
@@ -316,6 +316,11 @@ class CellRecorder:
         from omni_perf.engines import ClusterError, cluster
 
         client = self._shell.user_ns.get(options.cluster)
+        if options.cluster == ENGINES:
+            magic = self._shell.magics_manager.magics["cell"].get("px")
+            client = getattr(getattr(magic, "__self__", None), "view", None)
+            if client is None:
+                return None  # IPython says that there is no %%px
         if client is None:
             publish.warn(f"--cluster takes the name of a variable with a client; there is no {options.cluster!r}.")
             return None

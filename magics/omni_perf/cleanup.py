@@ -3,6 +3,8 @@
 The line becomes a comment, so that everything below keeps its line number; await,
 ``from __future__`` and ``Out[n]`` stay native. In front of another cell magic the line
 is dropped instead, because IPython looks for cell magics on the first line only.
+
+Below ``%%px`` the line is the client's own, not that of each engine: they are recorded together.
 """
 
 from __future__ import annotations
@@ -16,6 +18,12 @@ _OUR_LINE = re.compile(r"%%omni_perf(?=\s|$)[ \t]*(.*)")
 _TRANSFORMING_MAGICS = re.compile(r"%%(time|timeit|prun)(?=\s|$)")
 """Cell magics that send their body through IPython's transformers again."""
 
+_PARALLEL = re.compile(r"%%px(?=\s|$)")
+"""ipyparallel's cell magic: its body is a cell of each engine."""
+
+ENGINES = "%%px"
+"""As the client of ``--cluster``: the engines that ``%%px`` uses."""
+
 
 def options_line(raw_cell: str) -> str | None:
     """Return the rest of a cell's ``%%omni_perf`` line, or None without it.
@@ -25,13 +33,17 @@ def options_line(raw_cell: str) -> str | None:
     """
     if "%%omni_perf" not in raw_cell:
         return None
+    engines = ""
     for line in raw_cell.splitlines():
         if not line.strip():
             continue
         match = _OUR_LINE.match(line)
         if match:
-            return match[1].strip()
-        if not _TRANSFORMING_MAGICS.match(line):
+            given = match[1].strip()
+            return given if "--cluster" in given else f"{given} {engines}".strip()
+        if _PARALLEL.match(line):
+            engines = f"--cluster {ENGINES}"
+        elif not _TRANSFORMING_MAGICS.match(line):
             return None
     return None
 
@@ -50,6 +62,10 @@ def filled_in(line: str, names: Mapping[str, Any]) -> str:
 
 def take_out(lines: list[str]) -> list[str]:
     """Comment out or drop the leading ``%%omni_perf`` line: an IPython cleanup transformer."""
+    if lines and _PARALLEL.match(lines[0]):
+        body = next((at for at, line in enumerate(lines[1:], 1) if line.strip()), 0)
+        ours = body and _OUR_LINE.match(lines[body])
+        return [*lines[:body], "# " + lines[body], *lines[body + 1 :]] if ours else lines
     if not lines or not _OUR_LINE.match(lines[0]):
         return lines
     below = take_out(lines[1:])

@@ -21,6 +21,10 @@ def transformed(cell: str) -> str:
         ("%%omni_perfect\nx\n", "%%omni_perfect\nx\n"),
         ("x = '''\n%%omni_perf\n'''\n", "x = '''\n%%omni_perf\n'''\n"),
         ("%%time\n%%omni_perf\nx\n", "%%time\n%%omni_perf\nx\n"),
+        ("%%px\n%%omni_perf\nx\n", "%%px\n# %%omni_perf\nx\n"),
+        ("%%px --targets 0\n\n%%omni_perf -p 1\nx", "%%px --targets 0\n\n# %%omni_perf -p 1\nx"),
+        ("%%px\nx\n%%omni_perf\n", "%%px\nx\n%%omni_perf\n"),
+        ("%%px", "%%px"),
         ("", ""),
     ],
 )
@@ -36,6 +40,10 @@ def test_the_line_is_taken_out(cell: str, becomes: str) -> None:
         ("\n\n%%omni_perf --quiet", "--quiet"),
         ("%%time\n%%omni_perf -p 1\nx", "-p 1"),
         ("%%timeit -n 1\n%%omni_perf\nx", ""),
+        ("%%px\n%%omni_perf\nx", "--cluster %%px"),
+        ("%%px --targets 0\n%%omni_perf -p 1\nx", "-p 1 --cluster %%px"),
+        ("%%px\n%%omni_perf --cluster rc\nx", "--cluster rc"),
+        ("%%px\nx", None),
         ("%%capture\n%%omni_perf\nx", None),  # runs its body as a cell, which is recorded then
         ("%%bash\n%%omni_perf\nls", None),
         ("x\n%%omni_perf", None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -239,3 +240,35 @@ def test_nothing_of_an_engine_is_imported_unasked() -> None:
 def test_what_is_not_a_client_is_refused_in_a_sentence() -> None:
     with pytest.raises(Exception, match="takes a Client of Dask or ipyparallel, or the module ray, not 'int'"):
         omni_perf.cluster(3)
+
+
+ENGINES = """import ipyparallel as ipp
+rc = ipp.Cluster(n=2, log_level=40).start_and_connect_sync()
+rc[:].activate()
+rc[:].execute("import time", block=True)
+"""
+
+WITHIN_PX = """%%px
+%%omni_perf
+def crunch():
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        sum(range(1000))
+crunch()
+"""
+
+
+@pytest.mark.parametrize("cell", [WITHIN_PX, WITHIN_PX.replace("%%px\n%%omni_perf", "%%omni_perf --cluster rc\n%%px")])
+def test_engines_that_run_a_cell_are_one_chart(cell: str) -> None:
+    environment = {name: ENVIRONMENT[name] for name in ("PYTHONPATH", "OMNI_PERF_BINARY")}
+    with Kernel(environment, python=PYTHON) as kernel:
+        kernel.finish(kernel.start("%load_ext omni_perf\nimport omni_perf\n" + ENGINES), patience_s=60)
+        ran = kernel.finish(kernel.start(cell), patience_s=60)
+        asked = "{(r['process'].split()[0], r['name']) for r in omni_perf.last().tables['regions']}"
+        shown = kernel.finish(kernel.start(asked), patience_s=60)
+        kernel.finish(kernel.start("rc.shutdown(hub=True)"), patience_s=60)
+    assert ran.error is None, ran.outputs
+    (chart,) = ran.charts()
+    assert "with 2 ipyparallel engines" in chart["text/plain"] and "engines: def crunch(): " in chart["text/plain"]
+    assert re.search(r"Cell:\d +\d.*sum\(range\(1000\)\)", chart["text/plain"])  # the engine's cell, with its text
+    assert shown.result == "{('ipyparallel-engine', 'def crunch():')}"

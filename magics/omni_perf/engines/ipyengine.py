@@ -32,6 +32,7 @@ class _Marks:
 
     def place(self) -> None:
         """Begin to mark requests."""
+        self._add_cells()
         self._module.unpack_apply_message = self._unpacked
         self._kernel.do_apply = self._apply
         for event, function in self._events():
@@ -39,10 +40,18 @@ class _Marks:
 
     def remove(self) -> None:
         """Leave the kernel as it was."""
+        self._add_cells()
         self._module.unpack_apply_message = self._unpack
         del self._kernel.do_apply
         for event, function in self._events():
             self._shell.events.unregister(event, function)
+
+    def _add_cells(self) -> None:
+        """Send the text of what ``%%px`` has run here. Its number is the engine's, which no notebook shows."""
+        from omni_perf.cellsources import CellSources
+
+        known = CellSources(self._shell).unknown_to(set())
+        self._recording.add_cells([{**cell, "executionCount": 0} for cell in known])
 
     def _events(self) -> list[tuple[str, Callable[..., None]]]:
         return [("pre_execute", self._begins), ("pre_run_cell", self._names), ("post_execute", self._ends)]
@@ -68,8 +77,9 @@ class _Marks:
         self._recording.began("cell", "execute", threading.get_native_id())
 
     def _names(self, info: Any) -> None:
-        """Name a cell by its first line; code that is executed silently keeps the general name."""
+        """Name a cell by its first line but for ours; code that is executed silently keeps the general name."""
         lines = [line.strip() for line in (info.raw_cell or "").splitlines() if line.strip()]
+        lines = [line for line in lines if not line.startswith("# %%omni_perf")]
         if lines and (task := self._recording.running.get("cell")) is not None:
             task.name = lines[0] if len(lines[0]) <= LONGEST_NAME else lines[0][: LONGEST_NAME - 1] + "…"
 

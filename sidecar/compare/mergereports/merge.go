@@ -230,8 +230,11 @@ func (m *merging) finish() {
 	if d.Idle != nil {
 		m.finishIdle()
 	}
-	if workers := workersOf(d); workers != "" && d.Targets[0].Kind != report.TargetCell {
-		if d.Name = workers; len(d.Hosts) > 1 {
+	if workers := workersOf(d); workers != "" && (d.Name == "" || d.Targets[0].Kind != report.TargetCell) {
+		if d.Name = workers; d.Targets[0].Kind == report.TargetCell {
+			d.Name = "with " + workers
+		}
+		if len(d.Hosts) > 1 {
 			d.Name += " on " + words.Plural(len(d.Hosts), "machine", "machines")
 		}
 	} else if d.Name == "" {

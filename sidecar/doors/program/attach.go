@@ -57,7 +57,9 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 	if err != nil {
 		return err
 	}
-	rec.Sources = append(rec.Sources, o.Sources...) // functions that were sent by value do not name their cell
+	if cells, err := ReadSources(o.Cells); err == nil { // functions that were sent by value do not name their cell
+		rec.Sources = append(rec.Sources, cells...)
+	}
 	if o.Worker != nil && len(rec.Processes) > 0 {
 		rec.Processes[0].Role, rec.Processes[0].Number = o.Worker.Role, o.Worker.Number
 	}

@@ -60,7 +60,7 @@ type Options struct {
 	Rank           *timeline.Rank    // of a distributed run; nil: none
 	Worker         *Worker           // that the target is; nil: of no engine
 	Marks          string            // the socket on which an attached process sends its marks; empty: it sends none
-	Sources        []timeline.Source // of cells that an attached process runs functions of
+	Cells          string            // a file with cells that an attached process runs functions of, as it is at the end; empty: none
 	Open           func(path string) // shows a page that was written; nil: nobody asked for it
 	Audience       Audience          // is shown what runs, in place of results; nil: nobody
 	NoStepHook     bool              // programs that import torch are left without a hook for their steps
