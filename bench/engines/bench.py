@@ -163,6 +163,7 @@ def main() -> None:
     given = arguments.parse_args()
     os.environ.setdefault("OMNI_PERF_BINARY", str(ROOT / ".venv" / "bin" / "omni-perf"))
     os.environ["PYTHONPATH"] = str(ROOT / "magics")
+    os.environ.setdefault("RAY_AUTH_MODE", "disabled")
     load = Path("/proc/loadavg").read_text().split()[0]
     print(f"CPython {sys.version.split()[0]}, {os.cpu_count()} cores, load {load}")
     for name in given.engine or ENGINES:
