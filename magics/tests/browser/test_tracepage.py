@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -136,3 +137,82 @@ def test_print_shows_pictures_and_no_controls(sheet: Sheet) -> None:
     assert sheet.shown().locator(".opv > svg").is_visible()
     assert not sheet.page.locator(".steps > label").first.is_visible()
     assert not sheet.page.locator("details").last.is_visible()
+
+
+HOSTILE = "attention</script><img src=x onerror=document.title='run'>"
+
+
+@pytest.fixture(scope="session")
+def remembered(traced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a memory snapshot: 20 weights of 8 MiB that stay, and in each of 5 steps 10 activations of 16 MiB."""
+    folder = tmp_path_factory.mktemp("memory")
+    events: list[dict[str, object]] = []
+
+    def event(action: str, address: int, size: int, function: str, line: int) -> None:
+        frames = [{"filename": "/home/me/model.py", "line": line, "name": function}]
+        when = 1_700_000_000_000_000 + 1000 * len(events)
+        events.append({"action": action, "addr": address, "size": size, "stream": 0, "frames": frames, "time_us": when})
+
+    event("segment_alloc", 1 << 40, 1 << 30, "main", 1)
+    weights = [(1 << 40) + n * (8 << 20) for n in range(20)]
+    for address in weights:
+        event("alloc", address, 8 << 20, "__init__", 7)
+    for _ in range(5):
+        activations = [(1 << 41) + n * (16 << 20) for n in range(10)]
+        for address in activations:
+            event("alloc", address, 16 << 20, HOSTILE, 30)
+        for address in reversed(activations):
+            event("free_completed", address, 16 << 20, HOSTILE, 30)
+    snapshot, page = folder / "snapshot.pickle", folder / "page.html"
+    snapshot.write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}, protocol=4))
+    program = traced.with_name("omni-perf")
+    subprocess.run([program, "analyze", "--memory-snapshot", snapshot, "--quiet", "--html", page], check=True)
+    return page
+
+
+@pytest.fixture
+def memory(browser: Any, remembered: Path) -> Iterator[Sheet]:
+    context = browser.new_context(viewport={"width": 1180, "height": 1000})
+    s = Sheet(context.new_page(), remembered)
+    yield s
+    assert s.page.title() != "run"
+    context.close()
+    assert s.errors == []
+
+
+def text_of(sheet: Sheet, name: str) -> str:
+    return str(sheet.page.locator(f".alloc {name}").inner_text())
+
+
+def test_pointing_at_an_allocation_shows_its_stack_and_a_click_keeps_it(memory: Sheet) -> None:
+    canvas = memory.page.locator(".alloc canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    memory.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 40)  # near the bottom: a weight
+    assert text_of(memory, ".is").startswith("8.00 MiB ") and "__init__" in text_of(memory, ".is")
+    assert "still held at the end" in text_of(memory, ".is") and "20 of this stack, 160 MiB in all" in text_of(
+        memory, ".is"
+    )
+    assert " allocated of 1.00 GiB reserved" in text_of(memory, ".now")
+    memory.page.mouse.down()
+    memory.page.mouse.up()
+    memory.page.mouse.move(box["x"] + 300, box["y"] + 150)
+    assert "__init__" in text_of(memory, ".is")  # it stays
+    canvas.focus()
+    memory.page.keyboard.press("Escape")
+    memory.page.keyboard.press("ArrowDown")  # the largest one
+    assert text_of(memory, ".is").startswith("16.0 MiB ") and HOSTILE in text_of(memory, ".is")
+
+
+def test_a_stretch_of_the_history_lists_what_was_there(memory: Sheet) -> None:
+    canvas = memory.page.locator(".alloc canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert ["800 MiB", "50"] in [row.split("\t")[:2] for row in text_of(memory, ".alive").splitlines()]
+    memory.page.mouse.move(box["x"] + 90, box["y"] + 100)
+    memory.page.mouse.down()
+    memory.page.mouse.move(box["x"] + 170, box["y"] + 120)  # the weights come, and nothing else
+    memory.page.mouse.up()
+    assert text_of(memory, ".alive").startswith("There between ") and HOSTILE not in text_of(memory, ".alive")
+    canvas.dblclick()
+    assert text_of(memory, ".alive").startswith("There in all") and HOSTILE in text_of(memory, ".alive")

@@ -68,6 +68,8 @@ type pageData struct {
 	StepNote string // why there are none
 	Charts   []pageChart
 	Tables   []htmlTable
+	// Allocations are one by one; nil: there is no memory snapshot with a history.
+	Allocations *pageAllocations
 
 	Policy, Style, Viewer, Script any
 }
@@ -196,6 +198,20 @@ func (r *Result) Page(w io.Writer) error {
 	if len(d.Steps) > 0 {
 		styles, scripts = append(styles, viewer.Style), viewer.Allow(viewer.Script)
 		d.Viewer, d.Script = template.CSS(viewer.Style), template.JS(viewer.Script)
+	}
+	var err error
+	if d.Allocations, err = r.allocations(); err != nil {
+		return err
+	}
+	d.Style = template.CSS(pageStyle)
+	if d.Allocations != nil {
+		more := allocationsStyle()
+		styles, d.Allocations.Style = append(styles, more), template.CSS(more)
+		allowed := viewer.Allow(allocationsScript)
+		if scripts != "'none'" {
+			allowed = scripts + " " + allowed
+		}
+		scripts = allowed
 	}
 	slices.Sort(styles)
 	d.Style = template.CSS(pageStyle)

@@ -52,6 +52,11 @@ var page = template.Must(template.New("page").Funcs(counting).Parse(`<!doctype h
 {{end}}{{if .Charts}}<h2>{{if .Steps}}All of it{{else}}Charts{{end}}</h2>
 <div class="grid">{{range .Charts}}<figure aria-label="{{.Title}}">{{.Inline}}</figure>
 {{end}}</div>
+{{end}}{{with .Allocations}}<h2>Single allocations</h2>
+<p class="dim">{{.About}}</p>
+<style>{{.Style}}</style><div class="alloc"><canvas tabindex="0" role="img" aria-label="Single allocations over time, stacked; arrow keys go from one to the next"></canvas>
+<p class="now"></p><div class="is" aria-live="polite"></div><div class="alive scroll"></div></div>
+<script type="application/json" id="allocations">{{.Data}}</script><script>{{.Script}}</script>
 {{end}}{{with .Missing}}<p class="dim">Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
 {{end}}{{with .Notes}}<details class="dim"><summary>{{plural (len .) "note"}} about the input</summary><ul>{{range .}}<li>{{.}}</li>{{end}}</ul></details>
 {{end}}{{if .Tables}}<details><summary>{{plural (len .Tables) "table"}}</summary>

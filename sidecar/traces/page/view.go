@@ -16,6 +16,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/closeup"
 	"github.com/omni-perf/omni-perf/sidecar/traces/findings"
+	"github.com/omni-perf/omni-perf/sidecar/traces/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
 
@@ -26,6 +27,8 @@ type Result struct {
 	Analysis *traces.Analysis
 	Snapshot []*table.Table // of a memory snapshot; may be empty
 	Notes    []string       // of the snapshot
+	Memory   *snapshot.Snapshot
+	Bands    *snapshot.Bands // of Memory; nil: single allocations are not shown
 	Steps    []closeup.Closeup
 	StepNote string // why a step could not be shown
 }

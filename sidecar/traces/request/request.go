@@ -97,6 +97,9 @@ func (q *Request) Run(ctx context.Context, stdout, messages io.Writer) error {
 			return err
 		}
 		result.Snapshot, result.Notes = snapshot.Analyze(s, q.SnapshotOptions), s.Notes
+		if q.HTML != "" {
+			result.Memory, result.Bands = s, s.LargestBands()
+		}
 		if q.SnapshotAgainst != "" {
 			before, err := snapshot.ReadFile(q.SnapshotAgainst)
 			if err != nil {

@@ -150,14 +150,5 @@ func withoutArguments(function string) string {
 // Trace writes a stack as one line, innermost frame first, without what every
 // allocation has.
 func (s *Snapshot) Trace(id StackID) string {
-	if int(id) >= len(s.Stacks) {
-		return ""
-	}
-	var lines []string
-	for _, f := range s.Stacks[id] {
-		if f.isPython() || f.isInformative() {
-			lines = append(lines, f.String())
-		}
-	}
-	return strings.Join(lines, " < ")
+	return strings.Join(s.FramesOf(id), " < ")
 }
