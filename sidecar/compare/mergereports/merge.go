@@ -68,7 +68,7 @@ func Merge(reports []*report.View, names []string) (*report.View, error) {
 		return nil, fmt.Errorf("the reports do not fit together: %w", err)
 	}
 	addTasks(merged)
-	addStraggler(merged, clocks.bound())
+	addRanks(merged, clocks.bound())
 	return merged, nil
 }
 

@@ -14,11 +14,40 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// addStraggler adds what no single report could know: which rank the others waited for. It is the
-// first finding then, and the headline. Waits that are shorter than the clocks are related exactly
-// to are none.
-func addStraggler(r *report.View, bound int64) {
+// addRanks adds what no single report could know: how the ranks differ, and which one the others waited for.
+func addRanks(r *report.View, bound int64) {
 	lanes := lanesOf(r)
+	addCollectives(r, lanes)
+	r.RankLines = nil
+	for _, t := range straggler.CompareLines(lanes) {
+		if file := slices.IndexFunc(r.Files, func(f report.File) bool { return f.Name == t.Place.File }); file >= 0 {
+			r.RankLines = append(r.RankLines, report.RankLineOf(t, file))
+		}
+	}
+	addStraggler(r, lanes, bound)
+}
+
+// addCollectives adds to steps for how long they were in collectives, where reports of older versions do not have it.
+func addCollectives(r *report.View, lanes []straggler.Lane) {
+	for _, lane := range lanes {
+		times := lane.InCollectives()
+		for i := range r.Steps {
+			s := &r.Steps[i]
+			if s.Process != lane.Process {
+				continue
+			}
+			if s.CollectiveNS == nil && times[0] != nil {
+				ns := int64(*times[0])
+				s.CollectiveNS = &ns
+			}
+			times = times[1:]
+		}
+	}
+}
+
+// addStraggler makes a rank that the others waited for the first finding, and the headline. Waits that are
+// shorter than the clocks are related exactly to are none.
+func addStraggler(r *report.View, lanes []straggler.Lane, bound int64) {
 	s := straggler.FindStraggler(lanes)
 	if s == nil || int64(s.Time) <= bound*int64(len(s.Intervals)) {
 		return
