@@ -2,7 +2,6 @@ package rankstrip
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -275,25 +274,34 @@ func (s *Strip) Slowest() *Rank {
 // fill makes the rows, within bounds: ranks are pooled, then steps.
 func (s *Strip) fill(lanes []lane, b Bounds) {
 	s.Pooled = (len(lanes)-1)/max(b.Rows, 1) + 1
-	cells := 0
 	for first := 0; first < len(lanes); first += s.Pooled {
 		last := min(first+s.Pooled, len(lanes)) - 1
 		row := Row{First: first, Last: last, Cells: lanes[first].cells}
 		if last > first {
 			row.Cells = pooled(lanes[first : last+1])
 		}
-		cells += len(row.Cells)
 		s.Rows = append(s.Rows, row)
 	}
-	for s.Joined < math.MaxInt32 && cells/s.Joined > max(b.Cells, len(s.Rows)) {
-		s.Joined *= 2
+	*s = *s.Within(b.Cells)
+}
+
+// Within is the strip with so many cells at most, but with one in each row: neighbours in a row become one.
+func (s *Strip) Within(most int) *Strip {
+	cells, out := 0, *s
+	for _, row := range s.Rows {
+		cells += len(row.Cells)
 	}
-	if s.Joined == 1 {
-		return
+	times := 1
+	for ; times < cells && cells/times > max(most-len(s.Rows), 0); times *= 2 {
 	}
-	for i := range s.Rows {
-		s.Rows[i].Cells = joined(s.Rows[i].Cells, s.Joined)
+	if times == 1 {
+		return &out
 	}
+	out.Joined, out.Rows = s.Joined*times, slices.Clone(s.Rows)
+	for i := range out.Rows {
+		out.Rows[i].Cells = joined(out.Rows[i].Cells, times)
+	}
+	return &out
 }
 
 // pooled puts the cells of several ranks over each other. Those that share most of their time are one.

@@ -27,6 +27,24 @@ func WaitedForRank(waited timeline.Nanos) string {
 	return "the others waited " + words.Seconds(waited.Seconds()) + " for it"
 }
 
+// OwnTimes names the rank whose own time was the longest of all in so many of its steps, by how much more than the
+// median rank's; byLength where nobody was seen in a collective.
+func OwnTimes(rank, longest, steps int, more timeline.Nanos, byLength bool) string {
+	what := "took longest of its own"
+	if byLength {
+		what = "was longest"
+	}
+	return fmt.Sprintf("rank %d %s in %d of %s, %s more than the median rank", rank, what, longest, words.Plural(steps, "step", "steps"), words.Seconds(more.Seconds()))
+}
+
+// LikeOwnTimes is said where no rank's is.
+func LikeOwnTimes(byLength bool) string {
+	if byLength {
+		return "in no step was a rank a twentieth of it longer than the median rank"
+	}
+	return "in no step did a rank take a twentieth of it longer of its own than the median rank"
+}
+
 // straggler names the rank that the others waited for, and where it was longer than they.
 func (s Scope) straggler(f diagnose.Finding) string {
 	who := "the other rank"
