@@ -92,6 +92,9 @@ func digestOf(r *report.View) *digest {
 	d.notes = append(notesOf(r, slices.DeleteFunc(slices.Clone(r.Notes), isAbsence)), ended...)
 	if d.ranks != nil {
 		d.notes = append(d.notes, d.ranks.note())
+		if d.ranks.ByLength {
+			d.kinds = map[scene.Paint]string{scene.PaintAlike: "rank's step as long as the median rank's"}
+		}
 	}
 	d.summary = scene.Join(d.title, ", ") + ". " + scene.Join(d.finding, " · ")
 	return d

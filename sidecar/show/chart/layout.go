@@ -376,7 +376,7 @@ func (l *layouter) legend() {
 	}
 	for _, level := range rankLevels {
 		if l.paints[level.paint] {
-			entry(level.paint, level.means)
+			entry(level.paint, cmp.Or(l.d.kinds[level.paint], level.means))
 		}
 	}
 	if l.paints[scene.PaintPython] {

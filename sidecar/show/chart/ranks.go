@@ -27,8 +27,8 @@ var rankLevels = []struct {
 }{
 	{rankstrip.Alike, scene.PaintAlike, "rank's own time in a step like the median rank's"},
 	{rankstrip.Longer, scene.PaintLonger, "longer by 5 % of the step"},
-	{rankstrip.Long, scene.PaintLong, "by 20 %"},
-	{rankstrip.Longest, scene.PaintLongest, "by 40 %"},
+	{rankstrip.Long, scene.PaintLong, "longer by 20 % of the step"},
+	{rankstrip.Longest, scene.PaintLongest, "longer by 40 % of the step"},
 }
 
 func levelPaint(l rankstrip.Level) scene.Paint {

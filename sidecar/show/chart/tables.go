@@ -77,7 +77,7 @@ const (
 )
 
 func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) []table {
-	ts := append(outOfMemoryTables(r), asTheyAre(ranksTable(r))...)
+	ts := append(outOfMemoryTables(r), asTheyAre(ranksTable(r), rankLinesTable(r))...)
 	if gpus.used {
 		ts = append(ts, idleTable(r))
 		if len(r.Idle.Devices) > 1 {

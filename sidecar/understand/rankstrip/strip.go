@@ -57,9 +57,10 @@ const (
 
 var thresholds = [...]float64{Longer: 0.05, Long: 0.2, Longest: 0.4}
 
-// surely is how many times the sampling interval a difference must be to count: the begin and the end of a rank's own
-// time are known to one interval each.
-const surely = 2
+// surely is how many times the sampling interval a difference must be to count. The begin and the end of a rank's own
+// time are each seen up to an interval late, so that its length has a standard deviation of 0.4 intervals, and its
+// difference from a median one of half an interval: these are three.
+const surely = 1.5
 
 const (
 	leastRanks = 2
@@ -206,7 +207,7 @@ func compare(lanes []lane) {
 func levelOf(c *Cell, exact int64) Level {
 	more := c.Own - c.Median
 	level := Alike
-	for l := Longer; l <= Longest && more > surely*exact; l++ {
+	for l := Longer; l <= Longest && float64(more) > surely*float64(exact); l++ {
 		if float64(more) >= thresholds[l]*float64(c.Length) {
 			level = l
 		}

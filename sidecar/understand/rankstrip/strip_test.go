@@ -128,7 +128,7 @@ func TestRanksThatDoTheSameAreAllAlike(t *testing.T) {
 
 // What is shorter than the sampling resolves is no difference.
 func TestStepsThatAreShorterThanTheSamplingResolvesAreAlike(t *testing.T) {
-	s := Of(reportOf(synchronous(3, 4, func(rank, _ int) int64 { return int64(rank+1) * ms / 2 })...), large)
+	s := Of(reportOf(synchronous(3, 4, func(rank, _ int) int64 { return int64(rank+1) * ms })...), large)
 	wantRows(t, s, "....", "....", "....")
 }
 

@@ -45,6 +45,16 @@ func LikeOwnTimes(byLength bool) string {
 	return "in no step did a rank take a twentieth of it longer of its own than the median rank"
 }
 
+// RankLine says how a rank differs from the others in a line: its time per step, theirs in the middle, how many of its
+// steps show it, and by how much the difference is known.
+func RankLine(rank int, most, median, low, high timeline.Nanos, above, steps int, more bool) string {
+	text := fmt.Sprintf("rank %d %s per step, the median rank %s", rank, words.Seconds(most.Seconds()), words.Seconds(median.Seconds()))
+	if !more {
+		return text + ": may be chance"
+	}
+	return text + fmt.Sprintf(", seen in %d of %s: %s to %s more than the others", above, words.Plural(steps, "step", "steps"), words.Seconds(low.Seconds()), words.Seconds(high.Seconds()))
+}
+
 // straggler names the rank that the others waited for, and where it was longer than they.
 func (s Scope) straggler(f diagnose.Finding) string {
 	who := "the other rank"
