@@ -1,8 +1,10 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
@@ -88,10 +90,23 @@ func (s *rankLanes) note() string {
 	} else {
 		text += "; a rank's own time in a step is what it was in no collective for"
 	}
+	if report.Seconds(s.Least) > worthResolution*s.medianStep() {
+		text += fmt.Sprintf("; what is less than %s longer counts as alike, by how often the stacks were read", words.Seconds(report.Seconds(s.Least)))
+	}
 	if s.Pooled > 1 {
 		text += fmt.Sprintf("; a row has %d ranks, of which the longest is shown at each step", s.Pooled)
 	}
 	return text
+}
+
+// worthResolution is the share of a step, that of rankstrip.Longer, from which on it is said what cannot be seen.
+const worthResolution = 0.05
+
+// medianStep is the length of a step of the first row, the one in the middle.
+func (s *rankLanes) medianStep() float64 {
+	cells := slices.Clone(s.Rows[0].Cells)
+	slices.SortFunc(cells, func(a, b rankstrip.Cell) int { return cmp.Compare(a.Length, b.Length) })
+	return report.Seconds(cells[len(cells)/2].Length)
 }
 
 // pitch is the height of a row, and of it what is drawn.

@@ -13,6 +13,8 @@ type Strip struct {
 	ByLength bool
 	Ranks    []Rank
 	Rows     []Row
+	// Least is what a rank must be longer by to count, by how often the stacks were read; 0: any difference does.
+	Least int64
 	// Pooled is how many ranks a row has at most; 1: each has its own. Joined is the same of steps and cells.
 	Pooled, Joined int
 }
@@ -83,6 +85,7 @@ func Of(r *report.View, b Bounds) *Strip {
 	compare(lanes)
 	for i := range lanes {
 		s.Ranks = append(s.Ranks, lanes[i].rank())
+		s.Least = max(s.Least, int64(surely*float64(lanes[i].exact)))
 	}
 	s.fill(lanes, b)
 	return s
