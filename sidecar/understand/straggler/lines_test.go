@@ -77,6 +77,7 @@ func TestRanksThatDoTheSameAreNotMarked(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("%d of %d rows are marked", marked, rows)
 	if rows != 1800 || marked > 9 {
 		t.Errorf("%d of %d rows are marked, want one in a hundred runs at most", marked, rows)
 	}
