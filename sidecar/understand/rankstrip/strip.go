@@ -126,11 +126,29 @@ func lanesOf(r *report.View) (lanes []lane) {
 	lanes = slices.DeleteFunc(lanes, func(l lane) bool { return len(l.cells) < leastSteps })
 	slices.SortStableFunc(lanes, func(a, b lane) int { return cmp.Compare(a.number, b.number) })
 	for i := range lanes {
+		lanes[i].inOrder()
 		for k := range lanes[i].cells {
 			lanes[i].cells[k].Rank = i
 		}
 	}
 	return lanes
+}
+
+// inOrder sorts steps by time, if a document has them otherwise.
+func (l *lane) inOrder() {
+	if slices.IsSortedFunc(l.cells, byStart) {
+		return
+	}
+	order := make([]int, len(l.cells))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return byStart(l.cells[a], l.cells[b]) })
+	cells, collective := slices.Clone(l.cells), slices.Clone(l.collective)
+	for to, from := range order {
+		l.cells[to], l.collective[to] = cells[from], collective[from]
+		l.cells[to].Nth = to + 1
+	}
 }
 
 // intervalOf is how often the stacks of a process were read, on the mean.
@@ -220,38 +238,52 @@ func levelOf(c *Cell, exact int64) Level {
 
 // columnsOf are steps to which those of all ranks are related, in order of time: those of the rank that has most, and
 // those of others when it had none.
-func columnsOf(lanes []lane) (columns []Cell) {
-	order := make([]int, len(lanes))
-	for i := range order {
-		order[i] = i
+func columnsOf(lanes []lane) []Cell {
+	first := 0
+	for i := range lanes {
+		if len(lanes[i].cells) > len(lanes[first].cells) {
+			first = i
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(lanes[b].cells), len(lanes[a].cells)) })
-	for _, i := range order {
-		var more []Cell
-		for _, c := range lanes[i].cells {
-			middle := c.Start + c.Length/2
-			at, _ := slices.BinarySearchFunc(columns, middle, func(column Cell, t int64) int { return cmp.Compare(column.End, t) })
-			if at == len(columns) || columns[at].Start > middle {
-				more = append(more, c)
+	columns := slices.Clone(lanes[first].cells)
+	var more []Cell
+	for i := range lanes {
+		for k := range lanes[i].cells {
+			if c := &lanes[i].cells[k]; i != first && !has(columns, c) {
+				more = append(more, *c)
 			}
 		}
-		if columns = append(columns, more...); len(more) > 0 {
-			slices.SortStableFunc(columns, func(a, b Cell) int { return cmp.Compare(a.Start, b.Start) })
+	}
+	slices.SortStableFunc(more, byStart)
+	last := int64(-1) // the end of the last one that was taken
+	for _, c := range more {
+		if c.middle() >= last {
+			columns, last = append(columns, c), c.End
 		}
 	}
+	slices.SortStableFunc(columns, byStart)
 	return columns
 }
 
-// columnOf is the column that shares most time with a step.
+func byStart(a, b Cell) int { return cmp.Compare(a.Start, b.Start) }
+
+// middle is the instant at which a step is looked for in others.
+func (c *Cell) middle() int64 { return c.Start + (c.End-c.Start)/2 }
+
+// has reports whether a step's middle is in one of the columns.
+func has(columns []Cell, c *Cell) bool {
+	at := columnOf(columns, c)
+	return columns[at].Start <= c.middle() && c.middle() < columns[at].End
+}
+
+// columnOf is the column that has a step's middle in it, or the nearest.
 func columnOf(columns []Cell, c *Cell) int {
-	at, _ := slices.BinarySearchFunc(columns, c.Start, func(column Cell, t int64) int { return cmp.Compare(column.End, t) })
-	best, shared := min(at, len(columns)-1), int64(0)
-	for ; at < len(columns) && columns[at].Start < c.End; at++ {
-		if part := min(columns[at].End, c.End) - max(columns[at].Start, c.Start); part > shared {
-			best, shared = at, part
-		}
+	middle := c.middle()
+	at, _ := slices.BinarySearchFunc(columns, middle+1, func(column Cell, t int64) int { return cmp.Compare(column.End, t) })
+	if at == len(columns) || at > 0 && columns[at].Start-middle > middle-columns[at-1].End {
+		at--
 	}
-	return best
+	return at
 }
 
 func (l *lane) rank() Rank {

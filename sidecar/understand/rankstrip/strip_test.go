@@ -250,6 +250,43 @@ func TestAThousandRanksArePooled(t *testing.T) {
 	}
 }
 
+// Whatever a document has as steps, the rows are of its ranks, in order of time and within the bounds.
+func TestAnyStepsMakeRowsWithinBounds(t *testing.T) {
+	for seed := range uint64(500) {
+		random := rand.New(rand.NewPCG(seed, 11))
+		ranks := make([][]step, 1+random.IntN(9))
+		for rank := range ranks {
+			for range random.IntN(12) {
+				start := random.Int64N(200) * ms
+				length := random.Int64N(60) * ms
+				ranks[rank] = append(ranks[rank], step{start, start + length, random.Int64N(length+1) - 1})
+			}
+		}
+		bounds := Bounds{Rows: 1 + random.IntN(6), Cells: random.IntN(20)}
+		s := Of(reportOf(ranks...), bounds)
+		if s == nil {
+			continue
+		}
+		cells := 0
+		for i, row := range s.Rows {
+			cells += len(row.Cells)
+			for k, c := range row.Cells {
+				if c.Rank < row.First || c.Rank > row.Last || c.Level < Unknown || c.Level > Longest || c.Own > c.Length || k > 0 && c.Start < row.Cells[k-1].Start {
+					t.Fatalf("seed %d, row %d: %+v", seed, i, c)
+				}
+			}
+		}
+		if len(s.Rows) > bounds.Rows || cells > max(bounds.Cells, 0)+len(s.Rows) {
+			t.Errorf("seed %d: %d rows, %d cells, bounds %+v", seed, len(s.Rows), cells, bounds)
+		}
+		for _, r := range s.Ranks {
+			if r.Longest > r.Steps || r.More < 0 || r.Longest > 0 && r.More == 0 {
+				t.Errorf("seed %d: %+v", seed, r)
+			}
+		}
+	}
+}
+
 func BenchmarkAThousandRanks(b *testing.B) {
 	r := reportOf(synchronous(1000, 200, func(rank, step int) int64 { return int64(20+(rank*step)%7) * ms })...)
 	for b.Loop() {

@@ -61,32 +61,32 @@ func CompareLines(lanes []Lane) []LineTimes {
 	}
 	slices.Sort(lengths)
 	step := float64(lengths[len(lengths)/2])
-	means := make(map[Place][]float64) // per step, by rank
+	means := make(map[Place][]mean) // of the ranks that were there, in order
 	for k, i := range ranks {
 		lanes[i].eachStep(func(_ int, at Place, part timeline.Nanos) {
-			if means[at] == nil {
-				means[at] = make([]float64, len(ranks))
+			if of := means[at]; len(of) == 0 || of[len(of)-1].rank != k {
+				means[at] = append(of, mean{rank: k})
 			}
-			means[at][k] += float64(part) / float64(len(lanes[i].Steps))
+			of := means[at]
+			of[len(of)-1].time += float64(part) / float64(len(lanes[i].Steps))
 		})
 	}
 	var list []LineTimes
-	for place, byRank := range means {
-		most := 0
-		for k, v := range byRank {
-			if v > byRank[most] {
-				most = k
-			}
-		}
-		if byRank[most] < worthLine*step {
+	for place, of := range means {
+		most := slices.MaxFunc(of, func(a, b mean) int { return cmp.Compare(a.time, b.time) })
+		if most.time < worthLine*step {
 			continue
 		}
-		sorted := slices.Sorted(slices.Values(byRank))
-		n := len(sorted)
+		n := len(ranks)
+		sorted := make([]float64, n)
+		for i, m := range of {
+			sorted[i] = m.time
+		}
+		slices.Sort(sorted)
 		list = append(list, LineTimes{
 			Place: place, Ranks: n, Median: timeline.Nanos(sorted[(n-1)/2]), P95: timeline.Nanos(sorted[int(math.Ceil(0.95*float64(n)))-1]),
-			Lane: ranks[most], Rank: lanes[ranks[most]].Rank, Most: timeline.Nanos(byRank[most]), Steps: len(lanes[ranks[most]].Steps),
-			More: byRank[most]-sorted[(n-1)/2] >= worthMore*step && isOutlier(sorted),
+			Lane: ranks[most.rank], Rank: lanes[ranks[most.rank]].Rank, Most: timeline.Nanos(most.time), Steps: len(lanes[ranks[most.rank]].Steps),
+			More: most.time-sorted[(n-1)/2] >= worthMore*step && isOutlier(sorted),
 		})
 	}
 	slices.SortFunc(list, func(a, b LineTimes) int {
@@ -98,6 +98,12 @@ func CompareLines(lanes []Lane) []LineTimes {
 		list[i].judge(lanes, ranks, level)
 	}
 	return list
+}
+
+// mean is what one rank spent in a line per step.
+type mean struct {
+	rank int // of those that are compared
+	time float64
 }
 
 // isOutlier reports whether the largest of some values is far from the others; of few values that cannot be judged.
