@@ -42,7 +42,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
 
     ``lines``, ``functions``, ``blocked``, ``awaits``, ``memory``, ``memory_functions``, ``gpu_memory``,
     ``torch_memory``, ``allocations``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``, ``phases``,
-    ``slow_steps``, ``regions``, ``ranks``, ``operators``, ``kernels``, ``traces``,
+    ``slow_steps``, ``regions``, ``ranks``, ``rank_lines``, ``operators``, ``kernels``, ``traces``,
     ``out_of_memory``, ``device_memory``,
     ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are seconds, in ``_bytes``
     bytes; shares are 0 to 1; ``state_s`` is a mapping of state to seconds. Keys that a table
@@ -68,6 +68,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
         "slow_steps": _slow_steps,
         "regions": _regions,
         "ranks": _ranks,
+        "rank_lines": _rank_lines,
         "operators": _operators,
         "kernels": _kernels,
         "traces": _traces,
@@ -470,6 +471,7 @@ def _steps(names: _Names) -> list[Row]:
             "data_wait_s": _seconds(row["data_wait_ns"]),
             "busy_s": _seconds_or_none(row["busy_ns"]),
             "idle_s": _seconds_or_none(row["idle_ns"]),
+            "collective_s": _seconds_or_none(row.get("collective_ns")),
             "source": row["source"],
             "process": names.process(row.get("process", 0)),
             "rank": names.document["processes"][row.get("process", 0)]["rank"],
@@ -542,6 +544,27 @@ def _ranks(names: _Names) -> list[Row]:
             "collectives_s": {part["id"]: _seconds(part["ns"]) for part in row["collectives"]},
         }
         for row in cast("list[Row]", names.document.get("ranks") or [])
+    ]
+
+
+def _rank_lines(names: _Names) -> list[Row]:
+    return [
+        {
+            "file": names.file(row["file"]),
+            "line": row["line"],
+            "text": names.text(row["file"], row["line"]),
+            "ranks": row["ranks"],
+            "median_s": _seconds(row["median_ns"]),
+            "p95_s": _seconds(row["p95_ns"]),
+            "rank": row["rank"],
+            "most_s": _seconds(row["most_ns"]),
+            "steps": row["steps"],
+            "above": row["above"],
+            "low_s": _seconds(row["low_ns"]),
+            "high_s": _seconds(row["high_ns"]),
+            "more": row["more"],
+        }
+        for row in cast("list[Row]", names.document.get("rank_lines") or [])
     ]
 
 

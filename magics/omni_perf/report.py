@@ -141,9 +141,11 @@ class Report:
                       function, text, hint: of each GPU, adding up to its idle time
         devices       device, uuid, name, busy_s, idle_s, unknown_s, used, source, resolution_s, …
         findings      id, severity, text, hint, file, line, function, value, unit, cost_s
-        steps         start_s, end_s, name, epoch, data_wait_s, busy_s, idle_s, source, process,
-                      rank, samples, tokens
+        steps         start_s, end_s, name, epoch, data_wait_s, busy_s, idle_s, collective_s, source,
+                      process, rank, samples, tokens
         ranks         rank, process, known_s, computing_s, steps, step_s, collectives_s
+        rank_lines    file, line, text, ranks, median_s, p95_s, rank, most_s, steps, above,
+                      low_s, high_s, more: ranks by their time in a line per step
         regions       name, count, total_s, p50_s, p95_s, process
         operators     name, input_shapes, calls, self_cpu_s, total_cpu_s, self_device_s,
                       total_device_s, self_cpu_bytes, self_device_bytes, flops, process

@@ -436,6 +436,31 @@ def test_a_mark_of_growth_selects_when_its_line_grew(viewer: Viewer) -> None:
     viewer.picture("growth")
 
 
+def test_a_cell_of_the_ranks_strip_selects_its_step_and_the_ranks_lane(viewer: Viewer) -> None:
+    viewer.open("ranks")
+    viewer.press("w")
+    viewer.settle()
+    label = viewer.page.get_by_text("steps by rank").last.bounding_box()
+    lanes = viewer.box(".o-lanes")
+    x, middle = lanes["x"] + lanes["width"] * 0.6, label["y"] + label["height"] / 2
+    tip = viewer.page.locator(".o-tip")
+    y = next(
+        y
+        for y in range(int(middle) - 15, int(middle) + 15)
+        if (viewer.page.mouse.move(x, y), "rank 1" in tip.inner_text())[1]
+    )
+    text = tip.inner_text()
+    assert "rank 1, step " in text and "its own, 0 s waiting in collectives" in text, text
+    assert "the median rank's" in text and "times as long" in text, text
+    viewer.picture("ranks")
+    viewer.page.mouse.click(x, y)
+    viewer.settle()
+    assert viewer.says().startswith("Selected 1."), viewer.says()
+    unfolded = viewer.page.locator("button.o-label >> text=prefetch")
+    assert unfolded.get_attribute("aria-expanded") == "true", "the rank's lane shows its stacks"
+    viewer.picture("ranks-selected")
+
+
 def test_threads_unfold(viewer: Viewer) -> None:
     viewer.open("training")
     viewer.press("w")

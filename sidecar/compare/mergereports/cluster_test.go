@@ -9,6 +9,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/rankstrip"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -123,6 +124,21 @@ func TestSixtyFourMachines(t *testing.T) {
 		}
 		if f := merged.MainFinding(); f == nil || f.ID != string(diagnose.Straggler) || fmt.Sprint(f.Args["rank"]) != fmt.Sprint(s.late) {
 			t.Errorf("the straggler is rank %d; the headline is %q", s.late, merged.Headline.Text)
+		}
+		strip := rankstrip.Of(merged, rankstrip.Bounds{Rows: 128, Cells: 1 << 14})
+		if strip == nil || strip.ByLength || len(strip.Ranks) != nodes*8 || len(strip.Rows) > 128 {
+			t.Fatalf("the strip of %d ranks: %+v", nodes*8, strip)
+		}
+		if r := strip.Slowest(); r == nil || r.Number != s.late || r.Longest != s.steps || r.Steps != s.steps || r.More < 350e6 || r.More > 450e6 {
+			t.Errorf("rank %d computes for 0.4 s longer in each of %d steps; the slowest is %+v", s.late, s.steps, r)
+		}
+		for _, r := range strip.Ranks {
+			if r.Longest > 0 && r.Number != s.late {
+				t.Errorf("rank %d was the longest in %d steps", r.Number, r.Longest)
+			}
+		}
+		if l := merged.RankLines; len(l) == 0 || !l[0].More || l[0].Rank != s.late || l[0].Line != 7 || l[0].Ranks != nodes*8 || l[0].Above != s.steps {
+			t.Errorf("lines in which ranks differ: %+v, want line 7 of rank %d", l, s.late)
 		}
 		for h, host := range merged.Hosts {
 			if h == 0 {

@@ -75,7 +75,7 @@ func merge(reports []*report.View, names []string, choice Choice) (*report.View,
 		return nil, fmt.Errorf("the reports do not fit together: %w", err)
 	}
 	addTasks(merged)
-	addStraggler(merged, clocks.bound())
+	addRanks(merged, clocks.bound())
 	return merged, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/rankstrip"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -159,5 +160,29 @@ func TestWhatDoesNotFitTogetherIsRefused(t *testing.T) {
 	}
 	if _, err := Merge([]*report.View{rankedReport(t, 0, 1, 4, "boot", false), rankedReport(t, 1, 1e8, 4, "boot", false)}, names); !errors.Is(err, errTooLong) {
 		t.Errorf("years apart: %v", err)
+	}
+}
+
+// Steps of reports that do not have it get their time in collectives from the stacks, so that their ranks can be compared.
+func TestReportsOfOlderVersionsAreComparedByOwnTime(t *testing.T) {
+	in := four(t, false)
+	for _, r := range in {
+		for i := range r.Steps {
+			if ns := r.Steps[i].CollectiveNS; ns == nil || *ns <= 0 {
+				t.Fatalf("step %d was in collectives for %v", i, ns)
+			}
+			r.Steps[i].CollectiveNS = nil
+		}
+	}
+	r, err := Merge(in, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	strip := rankstrip.Of(r, rankstrip.Bounds{Rows: 8, Cells: 100})
+	if strip == nil || strip.ByLength {
+		t.Fatalf("strip %+v", strip)
+	}
+	if got := strip.Slowest(); got == nil || got.Number != 1 || got.Longest != 10 || got.More != int64(second)/2 {
+		t.Errorf("the slowest is %+v, want rank 1 in each of 10 steps, by half a second", got)
 	}
 }

@@ -14,11 +14,35 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// addStraggler adds what no single report could know: which rank the others waited for. It is the
-// first finding then, and the headline. Waits that are shorter than the clocks are related exactly
-// to are none.
-func addStraggler(r *report.View, bound int64) {
+// addRanks adds what no single report could know: how the ranks differ, and which one the others waited for.
+func addRanks(r *report.View, bound int64) {
 	lanes := lanesOf(r)
+	addCollectives(r, lanes)
+	r.RankLines = nil
+	for _, t := range straggler.CompareLines(lanes) {
+		if file := slices.IndexFunc(r.Files, func(f report.File) bool { return f.Name == t.Place.File }); file >= 0 {
+			r.RankLines = append(r.RankLines, report.RankLineOf(t, file))
+		}
+	}
+	addStraggler(r, lanes, bound)
+}
+
+// addCollectives adds to steps for how long they were in collectives, where reports of older versions do not have it.
+func addCollectives(r *report.View, lanes []straggler.Lane) {
+	of := stepsOf(r)
+	for _, lane := range lanes {
+		for k, time := range lane.InCollectives() {
+			if s := &r.Steps[of[lane.Process][k]]; s.CollectiveNS == nil && time != nil {
+				ns := int64(*time)
+				s.CollectiveNS = &ns
+			}
+		}
+	}
+}
+
+// addStraggler makes a rank that the others waited for the first finding, and the headline. Waits that are
+// shorter than the clocks are related exactly to are none.
+func addStraggler(r *report.View, lanes []straggler.Lane, bound int64) {
 	s := straggler.FindStraggler(lanes)
 	if s == nil || int64(s.Time) <= bound*int64(len(s.Intervals)) {
 		return
@@ -60,20 +84,27 @@ func addStraggler(r *report.View, bound int64) {
 	r.FollowRank(f.Rank)
 }
 
+// stepsOf are the steps of each process, by their places in the report.
+func stepsOf(r *report.View) map[int][]int {
+	of := make(map[int][]int)
+	for i := range r.Steps {
+		of[r.Steps[i].Process] = append(of[r.Steps[i].Process], i)
+	}
+	return of
+}
+
 // lanesOf are the main threads of the ranks.
 func lanesOf(r *report.View) (lanes []straggler.Lane) {
 	usesGPU := slices.ContainsFunc(r.Devices, func(d report.Device) bool { return d.Used })
-	facts := factsOf(r)
+	facts, steps := factsOf(r), stepsOf(r)
 	for _, rank := range r.Ranks {
 		thread := longestMain(r, rank.Process)
 		if thread < 0 {
 			continue
 		}
 		lane := straggler.Lane{Process: rank.Process, Rank: rank.Rank}
-		for _, s := range r.Steps {
-			if s.Process == rank.Process {
-				lane.Steps = append(lane.Steps, timeline.Between(timeline.Nanos(s.StartNS), timeline.Nanos(s.EndNS)))
-			}
+		for _, i := range steps[rank.Process] {
+			lane.Steps = append(lane.Steps, timeline.Between(timeline.Nanos(r.Steps[i].StartNS), timeline.Nanos(r.Steps[i].EndNS)))
 		}
 		for _, s := range r.History(thread) {
 			if s.Node == 0 { // it starts, or ends

@@ -40,6 +40,7 @@ type digest struct {
 	steps   stepsLane
 	lines   *linesLane   // nil: no line is known
 	flames  []*flameLane // none: no thread
+	ranks   *rankLanes   // nil: fewer than two ranks have steps
 	threads []threadLane
 	more    string // about the threads left out
 
@@ -81,6 +82,7 @@ func digestOf(r *report.View) *digest {
 		d.flames = flamesOf(r, main, histories)
 	}
 	d.streams, d.moreStreams = streamsOf(r, d.duration)
+	d.ranks = rankLanesOf(r)
 	pools := poolsOf(r)
 	d.threads, d.more = lanesOf(r, main, histories, pools, d.duration)
 	d.threads = slices.DeleteFunc(d.threads, d.hasFlame)
@@ -88,6 +90,12 @@ func digestOf(r *report.View) *digest {
 	d.findings = remarksOf(r)
 	ended := endedNotes(d.tracks)
 	d.notes = append(notesOf(r, slices.DeleteFunc(slices.Clone(r.Notes), isAbsence)), ended...)
+	if d.ranks != nil {
+		d.notes = append(d.notes, d.ranks.note())
+		if d.ranks.ByLength {
+			d.kinds = map[scene.Paint]string{scene.PaintAlike: "rank's step as long as the median rank's"}
+		}
+	}
 	d.summary = scene.Join(d.title, ", ") + ". " + scene.Join(d.finding, " · ")
 	return d
 }

@@ -57,6 +57,9 @@ func imageOf(d *digest, o scene.Options, limit int, from detail) (string, *scene
 	return inhtml.Image(svg, o.Width, d.summary), drawn, nil
 }
 
+// bytesOfCell is what a cell of the ranks' steps takes of a payload, times four: they are a fourth of it at most.
+const bytesOfCell = 64
+
 // payloadWithin is as much of a report for the viewer as takes at most limit bytes
 // of gzip. A notebook is shown to others: the machine has no name in it.
 func payloadWithin(limit int, r *report.View, d *digest, s *scene.Scene) (string, error) {
@@ -65,7 +68,7 @@ func payloadWithin(limit int, r *report.View, d *digest, s *scene.Scene) (string
 		if err != nil {
 			return "", err
 		}
-		payload, err := viewer.Payload(d.views(r), documentOf(inhtml.WithoutHosts(e.Document), viewerChart(r, e, d, s), s))
+		payload, err := viewer.Payload(d.views(r), documentOf(inhtml.WithoutHosts(e.Document), viewerChart(r, e, d, s, budget/bytesOfCell), s))
 		if err != nil || base64.StdEncoding.DecodedLen(len(payload)) <= limit {
 			return payload, err
 		}

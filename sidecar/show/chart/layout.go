@@ -83,6 +83,7 @@ func lay(d *digest, width float64, dt detail) *scene.Scene {
 		l.flame(f)
 	}
 	l.streams()
+	l.ranks()
 	l.threads()
 	l.Plot.Y1 = l.Y
 	l.shades()
@@ -372,6 +373,11 @@ func (l *layouter) legend() {
 	}
 	if l.hatch {
 		entry(scene.PaintWait, "waiting")
+	}
+	for _, level := range rankLevels {
+		if l.paints[level.paint] {
+			entry(level.paint, cmp.Or(l.d.kinds[level.paint], level.means))
+		}
 	}
 	if l.paints[scene.PaintPython] {
 		entry(scene.PaintPython, "running Python")

@@ -28,12 +28,15 @@ func Page(r *report.View, o scene.Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	payload, err := viewer.Payload(d.views(r), documentOf(r.Document, viewerChart(r, r.Whole(), d, drawn), drawn))
+	payload, err := viewer.Payload(d.views(r), documentOf(r.Document, viewerChart(r, r.Whole(), d, drawn, pageCells), drawn))
 	if err != nil {
 		return nil, err
 	}
 	return inhtml.Page(scene.Join(d.title, "  "), svg, payload, textOf(d, 110), o), nil
 }
+
+// pageCells is how many cells of the ranks' steps a page has at most; an output has fewer.
+const pageCells = 1 << 14
 
 // document is what the viewer reads.
 type document struct {
@@ -67,8 +70,9 @@ func viewsOf(r *report.View) []viewer.View {
 	return append(views, viewer.Findings)
 }
 
-// viewerChart is the picture's geometry and words for the viewer, which has e to read.
-func viewerChart(r *report.View, e *report.Excerpt, d *digest, s *scene.Scene) *viewer.Chart {
+// viewerChart is the picture's geometry and words for the viewer, which has e to read, with so many cells of the ranks'
+// steps at most.
+func viewerChart(r *report.View, e *report.Excerpt, d *digest, s *scene.Scene, cells int) *viewer.Chart {
 	c := &viewer.Chart{
 		Width: s.Width, Plot: [4]float64{s.Plot.X0, s.Plot.Y0, s.Plot.X1, s.Plot.Y1}, Axis: s.AxisY, Strip: s.AxisY - inhtml.Overview, Pitch: scene.RowHeight, Folded: true,
 		Title: inhtml.Phrases(d.title), Finding: inhtml.Phrases(d.finding), Legend: [][2]string{}, Notes: d.notes, More: s.More,
@@ -87,7 +91,9 @@ func viewerChart(r *report.View, e *report.Excerpt, d *digest, s *scene.Scene) *
 		c.Threads[i] = threadName(r, &r.Threads[i])
 	}
 	for i := range s.Lanes {
-		c.Lanes[i] = viewerLane(&s.Lanes[i], e)
+		if c.Lanes[i] = viewerLane(&s.Lanes[i], e); s.Lanes[i].Kind == scene.RanksLane {
+			c.Lanes[i].Cells = d.ranks.viewerCells(cells, len(e.Threads))
+		}
 	}
 	if !d.lanesOnly {
 		c.Tables = viewerTables(d.tables)

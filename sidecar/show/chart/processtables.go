@@ -17,6 +17,7 @@ import (
 const (
 	maxRanks       = 16
 	maxWorkerLines = 5
+	maxRankLines   = 5
 	maxPrograms    = 3 // beside the one that the report is about
 	maxProcesses   = 10
 )
@@ -57,6 +58,31 @@ func ranksTable(r *report.View) table {
 			rw.hint = wording.WaitedForRank(waited) + "; " + rw.hint
 		}
 		rw.hint += idleOfRank(r, rank.Process)
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// rankLinesTable compares ranks by their time in each line; none where no rank is longer in one, beyond chance.
+func rankLinesTable(r *report.View) table {
+	t := table{heading: "Lines in which ranks differ", advises: true, note: "time per step outside of collectives, of the rank that took most; 95 % of the ranks took no more than p95"}
+	lines := slices.DeleteFunc(slices.Clone(r.RankLines), func(l report.RankLine) bool { return !l.More })
+	step := 0.0
+	for i := range r.Ranks {
+		if ns := r.Ranks[i].StepNS; ns != nil {
+			step = max(step, float64(*ns))
+		}
+	}
+	for i := range lines[:min(len(lines), maxRankLines)] {
+		l := &lines[i]
+		rw := row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.MostNS), code: labels.Code(r.Text(l.File, l.Line)),
+			hint: wording.RankLine(l.Rank, timeline.Nanos(l.MostNS), timeline.Nanos(l.MedianNS), timeline.Nanos(l.LowNS), timeline.Nanos(l.HighNS), l.Above, l.Steps, l.More)}
+		if step > 0 {
+			rw.share = min(float64(l.MostNS)/step, 1)
+		}
+		if l.Ranks > few {
+			rw.aside = "p95 " + words.Seconds(report.Seconds(l.P95NS))
+		}
 		t.rows = append(t.rows, rw)
 	}
 	return t

@@ -78,7 +78,7 @@ const (
 
 func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) []table {
 	together := isOfWorkers(r, pools)
-	ts := append(outOfMemoryTables(r), asTheyAre(ranksTable(r))...)
+	ts := append(outOfMemoryTables(r), asTheyAre(ranksTable(r), rankLinesTable(r))...)
 	if gpus.used {
 		ts = append(ts, idleTable(r))
 		if len(r.Idle.Devices) > 1 {

@@ -38,7 +38,7 @@ func Of(v *report.View) []Table {
 	return []Table{
 		m.idle(), m.lines(), m.functions(), m.blocked(), m.awaits(), m.memory(), m.memoryFunctions(), m.gpuMemory(), m.torchMemory(), m.allocations(), m.threads(), m.processes(),
 		m.devices(), m.findings(),
-		m.steps(), m.phases(), m.slowSteps(), m.regions(), m.ranks(), m.operators(), m.kernels(), m.traces(), m.outOfMemory(), m.deviceMemory(), m.tracks(),
+		m.steps(), m.phases(), m.slowSteps(), m.regions(), m.ranks(), m.rankLines(), m.operators(), m.kernels(), m.traces(), m.outOfMemory(), m.deviceMemory(), m.tracks(),
 	}
 }
 
@@ -286,10 +286,10 @@ func (m *maker) findings() Table {
 func (m *maker) steps() Table {
 	t := Table{Name: "steps", About: "training steps", Columns: []Column{
 		{"start_s", "since the recording began"}, {"end_s", "since the recording began"}, {"name", "as marked"}, {"epoch", "number"}, {"data_wait_s", "waiting for data"},
-		{"busy_s", "mean of the GPUs in use"}, {"idle_s", "mean of the GPUs in use"}, {"source", "marked, optimizer or sampled"},
+		{"busy_s", "mean of the GPUs in use"}, {"idle_s", "mean of the GPUs in use"}, {"collective_s", "of a rank: in collectives, by its stacks"}, {"source", "marked, optimizer or sampled"},
 		{"process", "whose step it is"}, {"rank", "of the process"}, {"samples", "that it worked on, where the program reported it"}, {"tokens", "likewise"}}}
 	for _, s := range m.Steps {
-		t.Rows = append(t.Rows, []any{report.Seconds(s.StartNS), report.Seconds(s.EndNS), s.Name, optional(s.Epoch), report.Seconds(s.DataWaitNS), seconds(s.BusyNS), seconds(s.IdleNS), s.Source,
+		t.Rows = append(t.Rows, []any{report.Seconds(s.StartNS), report.Seconds(s.EndNS), s.Name, optional(s.Epoch), report.Seconds(s.DataWaitNS), seconds(s.BusyNS), seconds(s.IdleNS), seconds(s.CollectiveNS), s.Source,
 			m.process(s.Process), optional(m.Processes[s.Process].Rank), optional(s.Samples), optional(s.Tokens)})
 	}
 	return t
@@ -338,6 +338,20 @@ func (m *maker) ranks() Table {
 			collectives[c.ID] = report.Seconds(c.NS)
 		}
 		t.Rows = append(t.Rows, []any{r.Rank, m.process(r.Process), report.Seconds(r.KnownNS), report.Seconds(r.ComputingNS), r.Steps, seconds(r.StepNS), collectives})
+	}
+	return t
+}
+
+func (m *maker) rankLines() Table {
+	t := Table{Name: "rank_lines", About: "the ranks compared by their time in one line per step, outside of collectives", Columns: []Column{
+		{"file", "source file or cell"}, {"line", "of it"}, textColumn, {"ranks", "that were compared"}, {"median_s", "per step, of the rank in the middle"},
+		{"p95_s", "per step; 95 % of the ranks spent no more"}, {"rank", "that spent most"}, {"most_s", "per step, of that rank"}, {"steps", "that it had"},
+		{"above", "of its steps, in which it spent more than halfway from the others' mean to its own"},
+		{"low_s", "by how much it spent more per step than the others, at least"}, {"high_s", "at most"}, {"more", "the difference is beyond chance"}}}
+	for i := range m.RankLines {
+		l := &m.RankLines[i]
+		t.Rows = append(t.Rows, []any{m.FileName(&l.File), l.Line, m.text(&l.File, &l.Line), l.Ranks, report.Seconds(l.MedianNS),
+			report.Seconds(l.P95NS), l.Rank, report.Seconds(l.MostNS), l.Steps, l.Above, report.Seconds(l.LowNS), report.Seconds(l.HighNS), l.More})
 	}
 	return t
 }

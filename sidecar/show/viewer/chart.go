@@ -51,7 +51,7 @@ type Row struct {
 
 // Lane is one stripe over the time axis.
 type Lane struct {
-	Kind    string   `json:"kind"`             // "track", "lines", "flame", "thread" or "stream"
+	Kind    string   `json:"kind"`             // "track", "lines", "flame", "thread", "stream" or "ranks"
 	Index   int      `json:"index"`            // of the track, thread or stream; of the file of lines, -1 for all own files
 	Y0      float64  `json:"y0"`               //
 	Y1      float64  `json:"y1"`               //
@@ -65,6 +65,23 @@ type Lane struct {
 	Sources []string `json:"sources,omitempty"`
 	Value   string   `json:"value,omitempty"`
 	Aside   string   `json:"aside,omitempty"`
+	Cells   *Cells   `json:"cells,omitempty"` // of the ranks' steps
+}
+
+// Cells are the ranks' steps, row by row, as columns; a row's are those from First[row] to First[row+1], in order of time.
+type Cells struct {
+	ByLength bool     `json:"by_length,omitempty"` // own times are the steps' lengths
+	Ranks    []string `json:"ranks"`               // their names
+	Threads  []int    `json:"threads"`             // their main threads, by the document's list; -1: it is not there
+	First    []int    `json:"first"`
+	AtUS     []int64  `json:"at_us"`
+	LengthUS []int64  `json:"length_us"`
+	Level    []int    `json:"level"`     // 0 to 3: how hot; -1: not known
+	Rank     []int    `json:"rank"`      // the rank that is longest there
+	Step     []int    `json:"step"`      // which of its steps, from 1
+	StepUS   []int64  `json:"step_us"`   // its length
+	OwnUS    []int64  `json:"own_us"`    // of it the rank's own time; -1: not known
+	MedianUS []int64  `json:"median_us"` // of the ranks at that step; -1: not known
 }
 
 // View is one way to look at a document, and what it is called.

@@ -55,7 +55,7 @@ var Style string
 
 // MaxScript bounds Script, in bytes: with it an output of ten seconds stays within
 // 160 kB (chart's TestSizesAreBounded).
-const MaxScript = 62 << 10
+const MaxScript = 64 << 10
 
 // Help is what the viewer says of its keys and the mouse. Documents carry it in
 // their chart, compressed, and not the script.

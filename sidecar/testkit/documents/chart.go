@@ -42,6 +42,9 @@ func lay(width float64, c *Chart) *Chart {
 			pitch = height + gap
 		case l.Kind == "thread":
 			height, pitch = threadHeight, threadPitch
+		case l.Kind == "ranks":
+			height = float64(len(l.Cells.First)-1) * 5
+			pitch = height + gap
 		case l.Kind == "stream":
 			height, pitch = streamHeight, threadPitch
 		}

@@ -12,7 +12,7 @@ import (
 // Samples are the made-up recordings by name.
 func Samples() map[string]func() *Document {
 	return map[string]func() *Document{
-		"training": Training, "cpu": CPU, "workers": Workers, "hour": Hour, "hostile": Hostile, "imports": Imports, "short": ShortCalls, "traced": Traced,
+		"training": Training, "cpu": CPU, "workers": Workers, "hour": Hour, "hostile": Hostile, "imports": Imports, "short": ShortCalls, "traced": Traced, "ranks": Ranks,
 	}
 }
 
@@ -194,6 +194,32 @@ func Traced() *Document {
 	}
 	d.Kernels = []Kernels{k}
 	d.Chart.Lanes = append(d.Chart.Lanes, Lane{Kind: "stream", Name: "GPU 0 stream 7"})
+	d.Chart = lay(d.Chart.Width, d.Chart)
+	return d
+}
+
+// Ranks is such a cell with the strip of three ranks that train in step, of which rank 1 is late in each step and rank 2
+// in one; rank 1 is the thread that prefetches.
+func Ranks() *Document {
+	d := Training()
+	c := &viewer.Cells{Ranks: []string{"rank 0", "rank 1", "rank 2"}, Threads: []int{0, 2, -1}, First: []int{0}}
+	for rank := range c.Ranks {
+		for i, s := range d.Steps {
+			length := (s.EndNS - s.StartNS) / 1000
+			own, level := length/4, 0
+			if rank == 1 {
+				own, level = length, 3
+			}
+			if rank == 2 && i == 4 {
+				own, level = length/2, 2
+			}
+			c.AtUS, c.LengthUS = append(c.AtUS, s.StartNS/1000), append(c.LengthUS, length)
+			c.Level, c.Rank, c.Step = append(c.Level, level), append(c.Rank, rank), append(c.Step, i+1)
+			c.StepUS, c.OwnUS, c.MedianUS = append(c.StepUS, length), append(c.OwnUS, own), append(c.MedianUS, length/4)
+		}
+		c.First = append(c.First, len(c.AtUS))
+	}
+	d.Chart.Lanes = append(d.Chart.Lanes, Lane{Kind: "ranks", Index: -1, Name: "steps by rank", Sources: []string{"3 ranks, own time"}, Value: "rank 1", Aside: "all steps", Cells: c})
 	d.Chart = lay(d.Chart.Width, d.Chart)
 	return d
 }

@@ -15,21 +15,23 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
+	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 )
 
 // Diagnosis is what a recording says about its bottleneck and its GPUs.
 type Diagnosis struct {
 	Headline     Headline
-	Findings     []Finding            // the main one first; empty when nothing stands out
-	Spent        []activity.Spent     // how the thread that runs the cell spent the recording, most first; adds up to its duration
-	GPUs         []gpuidle.DeviceTime // one per device with a "gpuN.util" track or a place in Recording.GPUs, by index
-	Idle         *gpuidle.Breakdown   // nil when no device's activity is known
-	Steps        []Step               // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
-	StepsUnknown bool                 // an optimizer was seen to step, and Steps is empty as not each of its calls was
-	Ranks        []Rank               // by rank; empty where the recording has none
-	Phases       []PhaseTime          // of each process that trains, the leading one first; empty where no training was seen
-	Slow         []SlowSteps          // likewise, what took most time first
-	Regions      []Region             // of the marks of kind "region", most total time first
+	Findings     []Finding             // the main one first; empty when nothing stands out
+	Spent        []activity.Spent      // how the thread that runs the cell spent the recording, most first; adds up to its duration
+	GPUs         []gpuidle.DeviceTime  // one per device with a "gpuN.util" track or a place in Recording.GPUs, by index
+	Idle         *gpuidle.Breakdown    // nil when no device's activity is known
+	Steps        []Step                // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
+	StepsUnknown bool                  // an optimizer was seen to step, and Steps is empty as not each of its calls was
+	Ranks        []Rank                // by rank; empty where the recording has none
+	RankLines    []straggler.LineTimes // of Ranks, by line; empty where they have no steps
+	Phases       []PhaseTime           // of each process that trains, the leading one first; empty where no training was seen
+	Slow         []SlowSteps           // likewise, what took most time first
+	Regions      []Region              // of the marks of kind "region", most total time first
 }
 
 // Step is one training step: Busy, Idle and Unknown are means over the used
@@ -43,6 +45,9 @@ type Step struct {
 	Busy, Idle, Unknown timeline.Nanos
 	DataWait            timeline.Nanos // the responsible thread spent in the loader
 	Phases              *PhaseTimes    // of its process's main thread; nil where no training was seen
+	// InCollectives is for how long its rank's main thread was in collectives; nil where its process is no rank, or most
+	// of its stacks are not known.
+	InCollectives *timeline.Nanos
 }
 
 // Region sums up the marks of one name.

@@ -62,7 +62,7 @@ func rankLane(s *activity.Stacks, t *timeline.Thread, process, number int) strag
 	return lane
 }
 
-// ranksOf sums up what the ranks did, and adds the steps to their lanes.
+// ranksOf sums up what the ranks did, adds the steps to their lanes, and to the steps for how long they were in collectives.
 func ranksOf(lanes []straggler.Lane, threads []*timeline.Thread, steps []Step) (list []Rank) {
 	for i := range lanes {
 		lane := &lanes[i]
@@ -78,10 +78,15 @@ func ranksOf(lanes []straggler.Lane, threads []*timeline.Thread, steps []Step) (
 			spans = spans[1:]
 		}
 		var lengths []timeline.Nanos
-		for _, step := range steps {
-			if step.Process == lane.Process {
+		for k := range steps {
+			if step := &steps[k]; step.Process == lane.Process {
 				lengths = append(lengths, step.End-step.Start)
 				lane.Steps = append(lane.Steps, timeline.Between(step.Start, step.End))
+			}
+		}
+		for k, in := 0, lane.InCollectives(); k < len(steps); k++ {
+			if steps[k].Process == lane.Process {
+				steps[k].InCollectives, in = in[0], in[1:]
 			}
 		}
 		if r.Steps = len(lengths); r.Steps > 0 {

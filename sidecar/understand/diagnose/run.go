@@ -7,6 +7,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
+	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 )
 
 // Options of a diagnosis; the zero value is usable.
@@ -50,6 +51,7 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	phases(s, used, threads, &d)
 	d.Regions = regions(rec)
 	d.Ranks = ranksOf(lanes, threads, d.Steps)
+	d.RankLines = straggler.CompareLines(lanes)
 	e := &evidence{lanes: lanes, rec: rec, stacks: s, diagnosis: &d, devices: devices, main: main, bystanders: bystanders}
 	d.Findings = findings(e)
 	d.Headline = headline(rec, d.Spent, d.Findings)

@@ -415,6 +415,7 @@ func (c *checker) tables() {
 		c.amount("steps.data_wait_ns", s.DataWaitNS)
 		c.amountOrNull("steps.busy_ns", s.BusyNS)
 		c.amountOrNull("steps.idle_ns", s.IdleNS)
+		c.must(s.CollectiveNS == nil || *s.CollectiveNS >= 0 && *s.CollectiveNS <= s.EndNS-s.StartNS, "a step was in collectives for longer than it took")
 		for _, ns := range s.PhasesNS {
 			c.amount("steps.phases_ns", ns)
 		}

@@ -136,6 +136,9 @@ func (b *builder) steps(d *diagnose.Diagnosis) {
 	for _, s := range d.Steps {
 		step := Step{Process: b.placed(s.Process), StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: clean(string(cmp.Or(s.Source, "unknown"))), PhasesNS: phaseTimes(s.Phases),
 			Epoch: s.Batch.Epoch, Samples: known(s.Batch.Samples, 0), Tokens: known(s.Batch.Tokens, 0)}
+		if s.InCollectives != nil {
+			step.CollectiveNS = pointer(int64(*s.InCollectives))
+		}
 		if d.Idle != nil && s.Unknown < s.End-s.Start {
 			step.BusyNS, step.IdleNS = pointer(int64(max(s.Busy, 0))), pointer(int64(max(s.Idle, 0)))
 		}

@@ -49,7 +49,8 @@ type Document struct {
 
 	Idle          *Idle          `json:"idle"` // null where no device's activity is known
 	Steps         []Step         `json:"steps"`
-	Ranks         []Rank         `json:"ranks,omitempty"` // absent where there are none
+	Ranks         []Rank         `json:"ranks,omitempty"`      // absent where there are none
+	RankLines     []RankLine     `json:"rank_lines,omitempty"` // absent where no two ranks have five steps
 	Regions       []Region       `json:"regions"`
 	Lines         []Line         `json:"lines"`
 	Phases        []Phase        `json:"phases"`
@@ -410,6 +411,9 @@ type Step struct {
 	BusyNS     *int64 `json:"busy_ns"` // mean over the devices in use
 	IdleNS     *int64 `json:"idle_ns"`
 	Source     string `json:"source"` // "marked", "optimizer", "sampled", "unknown"
+	// CollectiveNS is for how long its rank's main thread was in collectives, by its stacks; absent where its process is
+	// no rank, or most of the stacks are not known.
+	CollectiveNS *int64 `json:"collective_ns,omitempty"`
 	// PhasesNS is its time by phase of the training, without what its process's stacks do not show;
 	// absent where no training was seen.
 	PhasesNS map[string]int64 `json:"phases_ns,omitempty"`

@@ -398,6 +398,7 @@ func (t *thinner) tables() {
 	d.OutOfMemory = cut(t, "out_of_memory", d.OutOfMemory, rows)
 	d.Steps = cut(t, "steps", d.Steps, t.rows(32))
 	d.SlowSteps = cut(t, "slow_steps", d.SlowSteps, rows)
+	d.RankLines = cut(t, "rank_lines", d.RankLines, rows)
 	d.Regions = cut(t, "regions", d.Regions, rows)
 	d.Notes = cut(t, "notes", d.Notes, rows)
 	for _, i := range d.Headline.Limits {
@@ -489,6 +490,13 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 	for i := range d.SlowSteps {
 		s, none := &d.SlowSteps[i], (*int)(nil)
 		place(&s.File, &s.Line, &none)
+	}
+	d.RankLines = slices.Clone(d.RankLines)
+	for i := range d.RankLines {
+		l, none := &d.RankLines[i], (*int)(nil)
+		at, line := &l.File, &l.Line
+		place(&at, &line, &none)
+		l.File = *at
 	}
 	d.Processes = slices.Clone(d.Processes)
 	for i := range d.Processes {

@@ -50,6 +50,32 @@ func (l Lane) Parts() []Part {
 	return out
 }
 
+// leastKnown is the share of a step whose stacks must be known: else how long it was in collectives is not.
+const leastKnown = 0.9
+
+// InCollectives returns for each of its steps how long the lane was in collectives in it; nil where most of its stacks
+// are not known.
+func (l Lane) InCollectives() []*timeline.Nanos {
+	all, inside := make([]timeline.Interval, len(l.Spans)), []timeline.Interval(nil)
+	for i, s := range l.Spans {
+		if all[i] = s.Interval; s.In != None {
+			inside = append(inside, s.Interval)
+		}
+	}
+	times := make([]*timeline.Nanos, len(l.Steps))
+	within := func(list []timeline.Interval, step timeline.Interval) (sum timeline.Nanos) {
+		timeline.Overlap(list, step.Start, step.End, func(_ int, part timeline.Nanos) { sum += part })
+		return sum
+	}
+	for i, step := range l.Steps {
+		if length := step.Nanos(); length > 0 && float64(within(all, step)) >= leastKnown*float64(length) {
+			time := within(inside, step)
+			times[i] = &time
+		}
+	}
+	return times
+}
+
 // Straggler is a rank that the others waited for.
 type Straggler struct {
 	Lane  int            // of those that were compared

@@ -27,6 +27,34 @@ func WaitedForRank(waited timeline.Nanos) string {
 	return "the others waited " + words.Seconds(waited.Seconds()) + " for it"
 }
 
+// OwnTimes names the rank whose own time was the longest of all in so many of its steps, by how much more than the
+// median rank's; byLength where nobody was seen in a collective.
+func OwnTimes(rank, longest, steps int, more timeline.Nanos, byLength bool) string {
+	what := "took longest of its own"
+	if byLength {
+		what = "was longest"
+	}
+	return fmt.Sprintf("rank %d %s in %d of %s, %s more than the median rank", rank, what, longest, words.Plural(steps, "step", "steps"), words.Seconds(more.Seconds()))
+}
+
+// LikeOwnTimes is said where no rank's is.
+func LikeOwnTimes(byLength bool) string {
+	if byLength {
+		return "in no step was a rank a twentieth of it longer than the median rank"
+	}
+	return "in no step did a rank take a twentieth of it longer of its own than the median rank"
+}
+
+// RankLine says how a rank differs from the others in a line: its time per step, theirs in the middle, how many of its
+// steps show it, and by how much the difference is known.
+func RankLine(rank int, most, median, low, high timeline.Nanos, above, steps int, more bool) string {
+	text := fmt.Sprintf("rank %d %s per step, the median rank %s", rank, words.Seconds(most.Seconds()), words.Seconds(median.Seconds()))
+	if !more {
+		return text + ": may be chance"
+	}
+	return text + fmt.Sprintf(", seen in %d of %s: %s to %s more than the others", above, words.Plural(steps, "step", "steps"), words.Seconds(low.Seconds()), words.Seconds(high.Seconds()))
+}
+
 // straggler names the rank that the others waited for, and where it was longer than they.
 func (s Scope) straggler(f diagnose.Finding) string {
 	who := "the other rank"

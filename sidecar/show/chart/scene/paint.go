@@ -31,6 +31,11 @@ const (
 	PaintLineSome Paint = "l2"
 	PaintLineRare Paint = "l3"
 
+	PaintAlike   Paint = "r0" // a rank's own time in a step beside the median rank's, by rankstrip.Level
+	PaintLonger  Paint = "r1"
+	PaintLong    Paint = "r2"
+	PaintLongest Paint = "r3"
+
 	PaintBar Paint = "bar" // of tables
 
 	PaintIdle Paint = "idle" // shadings, as patches of the legend

@@ -75,7 +75,7 @@ type Badge struct {
 
 // Lane is one stripe over the time axis.
 type Lane struct {
-	ID          string // of the track, or "lines", "flame", "stream", "thread"
+	ID          string // of the track, or "lines", "flame", "stream", "ranks", "thread"
 	Kind        LaneKind
 	Index       int // of the track, file, thread or stream in the report
 	Box             // within the plot
@@ -99,6 +99,7 @@ const (
 	FlameLane  LaneKind = "flame"
 	ThreadLane LaneKind = "thread"
 	StreamLane LaneKind = "stream"
+	RanksLane  LaneKind = "ranks"
 )
 
 // LaneNames are the texts beside a lane: its name and sources to the left,

@@ -37,6 +37,11 @@ var palette = []struct {
 	{string(PaintLineSome), "color", "#f9d49a", "#7d5a20"},
 	{string(PaintLineRare), "color", "#fce6c6", "#543f1e"},
 
+	{string(PaintAlike), "color", "#dbe4f0", "#26313f"},
+	{string(PaintLonger), "color", "#f3cd8c", "#74561f"},
+	{string(PaintLong), "color", "#e58e3f", "#c0701f"},
+	{string(PaintLongest), "color", "#ad2a1c", "#ff7a5c"},
+
 	{string(PaintBar), "color", "#f2a93b", "#d39428"},
 	{string(PaintIdle), "color", "#fdf0dc", "#30241a"},
 

@@ -6,6 +6,7 @@ import type { Shown } from "./frame.ts";
 import { index, us } from "./json.ts";
 import { floats, max } from "./math.ts";
 import { wordsOf } from "./paint.ts";
+import { aboutCell, type Cell } from "./ranks.ts";
 import type { Recording } from "./recording.ts";
 import { rangeOf } from "./state.ts";
 import { stateTimes } from "./sums.ts";
@@ -22,6 +23,7 @@ export interface Target {
   id: number;
   begin: number; // columns of the box
   end: number;
+  cell?: Cell | undefined; // of the strip of ranks
 }
 
 /** launchOf is when a kernel began, when the call began that queued it, by which thread and in which span of it. */
@@ -71,6 +73,7 @@ export function about(app: App, target: Target, columns: number): string[] {
   const { kind, name, nth } = placed.lane;
   const at = columnTime(column);
   const share = (us: number) => ` · ${micros(us)} (${percent(us / recording.duration)}) in all`;
+  if (target.cell) return aboutCell(placed.lane.cells!, target.cell);
   if (track) {
     const growth = growthOf(app, target, columns);
     return [

@@ -4,7 +4,7 @@ import type { App } from "./app.ts";
 import { listen } from "./dom.ts";
 import type { Layout } from "./lanes.ts";
 import { abs, max } from "./math.ts";
-import { isZoomed, pan, pick, show, toWindow, zoom } from "./state.ts";
+import { isZoomed, pan, pick, show, toWindow, zoom, type State } from "./state.ts";
 
 /** Ground is what a drag has below it. */
 export interface Ground {
@@ -17,6 +17,8 @@ export interface Ground {
   hover(e: MouseEvent, on?: boolean): void;
   /** boxAt is the time of the box under the pointer, empty beside boxes; null outside of lanes. */
   boxAt(e: MouseEvent): [from: number, to: number] | null;
+  /** rankAt is what else a click there selects. */
+  rankAt(e: MouseEvent): Partial<State>;
 }
 
 /** A press that moves less than this is a click. */
@@ -87,7 +89,7 @@ export function listenToDrags(app: App, stage: HTMLElement, ground: Ground): voi
     fingers.delete(e.pointerId);
     moved = true;
     if (!fingers.size) drag = "";
-    if (box) app.put((box[0] < app.state.from ? show : pick)(app.state, initial, ...box));
+    if (box) app.put({ ...(box[0] < app.state.from ? show : pick)(app.state, initial, ...box), ...ground.rankAt(e) });
   }
 
   listen(stage, "pointerdown", press);

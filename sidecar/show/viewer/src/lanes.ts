@@ -2,10 +2,11 @@
 
 import { ceil, max, min } from "./math.ts";
 import { amount, first, index, list, object, objects, string } from "./json.ts";
+import { cellsOf, type Cells } from "./ranks.ts";
 import { mostLanes, mostLineLanes, mostParts, mostRows, mostTableRows, mostTables } from "./limits.ts";
 import { clean, count } from "./words.ts";
 
-export type LaneKind = "track" | "lines" | "flame" | "thread" | "stream";
+export type LaneKind = "track" | "lines" | "flame" | "thread" | "stream" | "ranks";
 
 /** Lane is one stripe of the static picture, in its pixels. */
 export interface Lane {
@@ -23,6 +24,7 @@ export interface Lane {
   sources: string[];
   figure: string;
   aside: string;
+  cells: Cells | null; // of the strip of ranks
 }
 
 /** Phrase is a piece of a line of text: what, in which tone, "b" or "code". */
@@ -60,7 +62,7 @@ export interface Table {
   rows: { name: string; figure: string; share: number; aside: string; text: string; hint: string }[];
 }
 
-const kinds = ["track", "lines", "flame", "thread", "stream"];
+const kinds = ["track", "lines", "flame", "thread", "stream", "ranks"];
 const words = (v: unknown): string => clean(string(v), 400);
 const token = (v: unknown): string => (/^[a-z]\w{0,11}$/.test(string(v)) ? (v as string) : "");
 const px = (v: unknown): number => min(amount(v), 1e5);
@@ -97,7 +99,9 @@ export function chartOf(document: unknown): Chart | null {
       (kind === "lines" && ++lineLanes > mostLineLanes)
     )
       continue;
-    seen.add(of);
+    const cells = kind === "ranks" ? cellsOf(l["cells"]) : null;
+    if (kind === "ranks" && (!cells || seen.has(kind))) continue;
+    seen.add(of || kind);
     const rows = kind === "flame" || kind === "thread" ? min(amount(l["rows"]) | 0, ceil((bottom - top) / pitch)) : 0;
     const [least, full] = [amount(l["bottom"]), amount(l["top"]) || 1];
     lanes.push({
@@ -115,6 +119,7 @@ export function chartOf(document: unknown): Chart | null {
       sources: parts(l["sources"]).map(words),
       figure: words(l["value"]),
       aside: words(l["aside"]),
+      cells,
     });
   }
   const axis = px(row["axis"]);

@@ -50,6 +50,9 @@ export const mostNodes = 500_000;
 export const mostLanes = 500;
 export const mostParts = 40;
 
+/** Cells of the strip of ranks' steps: an object each, and each is looked at in each frame. */
+export const mostCells = 20_000;
+
 /** Lanes of lines: each looks through all nodes for the lines of its file. */
 export const mostLineLanes = 8;
 

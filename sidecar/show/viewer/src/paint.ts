@@ -7,6 +7,7 @@ import type { Layout } from "./lanes.ts";
 import type { Model } from "./model.ts";
 import { area, bar, blend, grid, ground, type Ink, type Look, type Pixels } from "./pixels.ts";
 import { codes, State as Doing } from "./generated.ts";
+import { paintCells } from "./ranks.ts";
 import type { Recording } from "./recording.ts";
 import type { Stretches } from "./stretches.ts";
 import type { Matches } from "./search.ts";
@@ -124,9 +125,10 @@ export function paintLanes(
   for (const lane of shown) {
     if (!lane) continue;
     const { placed, track, levels, grid: g, picks } = lane;
-    const { kind, nth, byCode, least, full } = placed.lane;
+    const { kind, nth, byCode, least, full, cells } = placed.lane;
     const [y0, y1] = [y(placed.y0), y(placed.y1)];
-    if (track) {
+    if (cells) paintCells(pixels, cells, x, columns, y0, y1, column, paint);
+    else if (track) {
       const own = recording.deviceIdle.length > 1 && recording.deviceIdle.find((d) => d.device === track.device);
       const ground = own ? under.slice() : under;
       if (own) shade(ground, own.stretches);

@@ -7,11 +7,13 @@ import { listenToDrags } from "./drags.ts";
 import { laneFigure } from "./figures.ts";
 import { emptyLanes, frameOf, type Shown } from "./frame.ts";
 import { runAt } from "./grid.ts";
-import { layOut, type Layout } from "./lanes.ts";
+import { layOut, type Layout, type Placed } from "./lanes.ts";
 import { clamp, floor, max, min, round } from "./math.ts";
+import { cellAt } from "./ranks.ts";
 import { remember } from "./model.ts";
 import { overhang, paintLanes, writeLanes, type Scene } from "./paint.ts";
-import { isZoomed, pick, unzoomed, wheelFactor, zoom } from "./state.ts";
+import type { Thread } from "./recording.ts";
+import { isZoomed, pick, unzoomed, wheelFactor, zoom, type State } from "./state.ts";
 import { surface } from "./surface.ts";
 import { micros, plural } from "./words.ts";
 
@@ -132,9 +134,10 @@ export function timeline(app: App): Timeline {
     const [x, y] = local(e);
     const lane = shown.find((v) => v?.placed.lane.kind && y >= v.placed.y0 && y < v.placed.y1);
     const column = floor(((x - layout.x0) / wide()) * columns);
-    return lane && column >= 0 && column < columns
-      ? targetIn(lane, lane.placed.rows && floor((y - lane.placed.y0) / layout.pitch), column)
-      : null;
+    if (!lane || column < 0 || column >= columns) return null;
+    const target = targetIn(lane, lane.placed.rows && floor((y - lane.placed.y0) / layout.pitch), column);
+    if (lane.placed.lane.cells) target.cell = cellAt(lane.placed, y, columnTime(column + 0.5));
+    return target;
   }
 
   function targetIn(lane: Shown, row: number, column: number): Target {
@@ -144,20 +147,41 @@ export function timeline(app: App): Timeline {
     return { lane, row, column, id, begin, end };
   }
 
+  /** laneOf is the lane of a thread, where it has one. */
+  const laneOf = (thread: Thread | undefined): Placed | undefined =>
+    layout.lanes.find(
+      ({ lane: { kind, nth } }) => "flame thread".includes(kind) && thread && recording.threads[nth] === thread,
+    );
+
+  /** rankAt selects the lane of the rank whose step is clicked on, and its thread for the flame graph. */
+  function rankAt(e: MouseEvent): Partial<State> {
+    const nth = targetAt(e)?.cell?.thread ?? -1;
+    const lane = laneOf(recording.threads[nth]);
+    if (!lane) return {};
+    const unfolded = new Map(app.state.unfolded);
+    if (!lane.rows) unfolded.set(layout.lanes.indexOf(lane), min(model.depth(nth, app.state.folded), mostRows));
+    return { who: nth, unfolded };
+  }
+
   /** point frames a target and says what it is, near a point of the window. */
   function point(target: Target | null, x: number, y: number): void {
     outline.hidden = arrow.hidden = true;
     app.tip(x, y, target ? about(app, target, columns) : []);
+    const cell = target?.cell;
+    if (cell) {
+      const { lane, y0, y1 } = target.lane.placed;
+      const pitch = (y1 - y0) / lane.cells!.rows.length;
+      const top = y0 + cell.row * pitch;
+      cover(outline, 1, xOf(cell.begin) - 1, top - 2, xOf(cell.end) + 1, top + pitch + 1);
+      const own = laneOf(recording.threads[cell.thread]);
+      if (own) cover(arrow, 1, xOf(cell.begin), own.y0, xOf(cell.end), own.y1);
+    }
     if (!target?.id) return;
     const { y0, y1, rows } = target.lane.placed;
     const top = y0 + target.row * layout.pitch;
     cover(outline, 1, xAt(target.begin) - 1, top - 1, xAt(target.end), (rows ? top + layout.pitch : y1) + 1);
     const launch = launchOf(app, target);
-    const from =
-      launch &&
-      layout.lanes.find(
-        ({ lane: { kind, nth } }) => "flame thread".includes(kind) && recording.threads[nth] === launch.thread,
-      );
+    const from = launch && laneOf(launch.thread);
     if (from) cover(arrow, 1, xOf(launch.at), from.y1, xAt(target.begin), (y0 + y1) / 2);
   }
 
@@ -173,6 +197,7 @@ export function timeline(app: App): Timeline {
   const boxAt = (e: MouseEvent): [number, number] | null => {
     const target = targetAt(e);
     const growth = target && growthOf(app, target, columns);
+    if (target?.cell) return [target.cell.begin, target.cell.end];
     return (
       target && [
         growth?.begin ?? launchOf(app, target)?.at ?? columnTime(target.begin),
@@ -180,7 +205,7 @@ export function timeline(app: App): Timeline {
       ]
     );
   };
-  listenToDrags(app, stage, { layout: () => layout, local, timeAt, xOf, hover, boxAt });
+  listenToDrags(app, stage, { layout: () => layout, local, timeAt, xOf, hover, boxAt, rankAt });
   listen(stage, "dblclick", () => app.put(unzoomed(app.state, initial)));
 
   return {

@@ -7,6 +7,7 @@ import { frameOf } from "../src/frame.ts";
 import { callees, callers, graphGrid } from "../src/graph.ts";
 import { layOut } from "../src/lanes.ts";
 import { cellThread, everyThread, modelOf } from "../src/model.ts";
+import { aboutCell, cellAt, paintCells } from "../src/ranks.ts";
 import { labelsOf } from "../src/tree.ts";
 import { matchedTime } from "../src/search.ts";
 import { zoom } from "../src/state.ts";
@@ -25,6 +26,14 @@ function use(document: unknown): boolean {
       for (const shown of frameOf(m, s, l, 60, 1, -1e9, 1e9)) {
         const g = shown?.grid;
         if (g && shown.placed.rows) for (const id of new Set(g.cells)) if (id > 0) labelsOf(m.tree(s.folded), id);
+        const { cells } = shown?.placed.lane ?? {};
+        if (cells) {
+          const pixels = { wide: 60, high: 40, ink: new Uint32Array(60 * 40) };
+          const column = (t: number) => Math.round(((t - s.from) / (s.to - s.from)) * 60);
+          paintCells(pixels, cells, 0, 60, 2, 12, column, () => 1);
+          for (const cell of cells.rows.flat()) aboutCell(cells, cell);
+          cellAt(shown!.placed, shown!.placed.y0 + 1, s.from);
+        }
         if (g && g.cells.length !== g.rows * g.columns) throw new Error("a grid of another size");
       }
     }
@@ -118,6 +127,25 @@ function rich(): Record<string, unknown> {
         { kind: "flame", index: 0, y0: 180, y1: 240, rows: 4, limit: 3 },
         { kind: "thread", index: 1, y0: 240, y1: 250, by: "code" },
         { kind: "stream", index: 0, y0: 250, y1: 260 },
+        {
+          kind: "ranks",
+          index: -1,
+          y0: 260,
+          y1: 270,
+          cells: {
+            ranks: ["rank 0", "rank 1"],
+            threads: [0, -1],
+            first: [0, 2, 3],
+            at_us: [0, 4000, 0],
+            length_us: [4000, 4000, 8000],
+            level: [0, 3, -1],
+            rank: [0, 0, 1],
+            step: [1, 2, 1],
+            step_us: [4000, 4000, 8000],
+            own_us: [1000, 4000, -1],
+            median_us: [1000, 1000, -1],
+          },
+        },
       ],
     },
   };
