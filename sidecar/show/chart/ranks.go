@@ -99,6 +99,10 @@ func (s *rankLanes) note() string {
 	return text
 }
 
+// standsOut is of how many steps a rank must be the longest in one, on the mean, to be named beside the strip: of ranks
+// that do the same each is now and then.
+const standsOut = 10
+
 // worthResolution is the share of a step, that of rankstrip.Longer, from which on it is said what cannot be seen.
 const worthResolution = 0.05
 
@@ -139,7 +143,11 @@ func (l *layouter) ranks() {
 	if s.ByLength {
 		what = "length"
 	}
-	if slowest := s.Slowest(); slowest != nil {
+	switch slowest := s.Slowest(); {
+	case slowest == nil:
+	case slowest.Longest*standsOut < slowest.Steps:
+		value = "mostly alike"
+	default:
 		value, aside = fmt.Sprintf("rank %d", slowest.Number), fmt.Sprintf("%d of %d steps", slowest.Longest, slowest.Steps)
 	}
 	high := float64(len(rows)) * pitch
