@@ -147,6 +147,7 @@ bench: build
 	tools/engines && .cache/engines/bin/python bench/engines/bench.py
 	$(BIN)/python bench/torchcell/bench.py
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
+	$(BIN)/python bench/snapshot/bench.py
 	$(BIN)/python bench/viewer/bench.py
 	OMNI_PERF_REPORTS=1000 $(GO) test -count 1 -v -run '^TestMemoryOfManyReports$$' ./sidecar/compare/mergereports
 

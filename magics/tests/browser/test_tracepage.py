@@ -190,7 +190,7 @@ def test_pointing_at_an_allocation_shows_its_stack_and_a_click_keeps_it(memory: 
     box = canvas.bounding_box()
     memory.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 40)  # near the bottom: a weight
     assert text_of(memory, ".is").startswith("8.00 MiB ") and "__init__" in text_of(memory, ".is")
-    assert "still held at the end" in text_of(memory, ".is") and "20 of this stack, 160 MiB in all" in text_of(
+    assert "still held at the end" in text_of(memory, ".is") and "20 of this stack, 160 MiB together" in text_of(
         memory, ".is"
     )
     assert " allocated of 1.00 GiB reserved" in text_of(memory, ".now")
@@ -213,6 +213,6 @@ def test_a_stretch_of_the_history_lists_what_was_there(memory: Sheet) -> None:
     memory.page.mouse.down()
     memory.page.mouse.move(box["x"] + 170, box["y"] + 120)  # the weights come, and nothing else
     memory.page.mouse.up()
-    assert text_of(memory, ".alive").startswith("There between ") and HOSTILE not in text_of(memory, ".alive")
+    assert text_of(memory, ".alive").startswith("Between ") and HOSTILE not in text_of(memory, ".alive")
     canvas.dblclick()
-    assert text_of(memory, ".alive").startswith("There in all") and HOSTILE in text_of(memory, ".alive")
+    assert text_of(memory, ".alive").startswith("In all") and HOSTILE in text_of(memory, ".alive")

@@ -17,8 +17,8 @@ import (
 var allocationsScript string
 
 const (
-	mostFrames      = 4000 // on a page, of all stacks
-	mostStackFrames = 40   // of one stack, innermost first
+	mostStackText   = 700_000 // bytes of frames and places on a page, as they are written
+	mostStackFrames = 40      // of one stack, innermost first
 	frameText       = 160
 )
 
@@ -48,6 +48,19 @@ type allocationData struct {
 	} `json:"stacks"`
 	Frames []string `json:"frames"`
 	Peak   int      `json:"peak"`
+	Count  int      `json:"count"` // of all allocations
+
+	text int // bytes of frames and places
+}
+
+// fits counts a text, and reports whether the page has room for it.
+func (d *allocationData) fits(text string) bool {
+	written, err := json.Marshal(text)
+	if err != nil || d.text+len(written) > mostStackText {
+		return false
+	}
+	d.text += len(written)
+	return true
 }
 
 // allocations is what the page shows of them; nil: there is no history.
@@ -58,7 +71,7 @@ func (r *Result) allocations() (*pageAllocations, error) {
 	}
 	d := allocationData{
 		Events: b.Events, Timed: b.Times != nil, At: b.At, Times: b.Times, Total: b.Total, Reserved: b.Reserved, Rest: b.Rest,
-		Categories: snapshot.Categories(), Peak: b.Peak,
+		Categories: snapshot.Categories(), Peak: b.Peak, Count: b.Count,
 	}
 	stacks, frames := make(map[snapshot.StackID]int), make(map[string]int)
 	for _, band := range b.List {
@@ -90,10 +103,13 @@ func (d *allocationData) addStack(s *snapshot.Snapshot, id snapshot.StackID, kno
 		Frames []int  `json:"frames"`
 		More   int    `json:"more"`
 	}{Place: cut(plain(s.Place(id)), frameText), Frames: []int{}}
+	if !d.fits(stack.Place) {
+		stack.Place = "…"
+	}
 	for i, frame := range s.FramesOf(id) {
 		frame = cut(plain(frame), frameText)
 		at, is := known[frame]
-		if !is && len(d.Frames) == mostFrames || i >= mostStackFrames {
+		if i >= mostStackFrames || !is && !d.fits(frame) {
 			stack.More++
 			continue
 		}
@@ -122,7 +138,11 @@ func allocationsStyle() string {
 				}
 			}
 		}
-		return ".alloc{" + b.String() + "}"
+		others := "#dcdce2"
+		if dark {
+			others = "#3c3c44"
+		}
+		return ".alloc{" + b.String() + "--others:" + others + "}"
 	}
 	const layout = ".alloc canvas{display:block;width:100%;height:380px;cursor:crosshair;touch-action:none}" +
 		".alloc canvas:focus-visible{outline:2px solid var(--mark)}.alloc .now{min-height:1.5em}.alloc .now b{font-weight:600}" +

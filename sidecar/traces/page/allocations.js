@@ -6,7 +6,7 @@
   const data = JSON.parse(document.getElementById("allocations").textContent);
   const canvas = root.querySelector("canvas");
   const [now, is, alive] = [".now", ".is", ".alive"].map((name) => root.querySelector(name));
-  const { bands, stacks, frames, categories, at, total, reserved, rest, events, timed } = data;
+  const { bands, stacks, frames, categories, at, total, reserved, rest, events, timed, count } = data;
   const [FROM, TO, WHEN, UNTIL, SIZE, ADDRESS, STACK, CATEGORY] = [0, 1, 2, 3, 4, 5, 6, 7];
 
   // Time is in µs, or where none was recorded in events.
@@ -21,17 +21,24 @@
     for (; Math.abs(n) >= 1024 && unit < 4; unit++) n /= 1024;
     return `${n >= 100 || unit === 0 ? Math.round(n) : n.toPrecision(3)} ${units[unit]}`;
   };
-  const time = (t) => {
+  // A time, so exactly that others so far away read differently.
+  const time = (t, apart = t / 1000) => {
     if (!timed) return `event ${Math.round(t)}`;
-    if (t >= 1e6) return `${(t / 1e6).toPrecision(4)} s`;
-    return t >= 1e3 ? `${(t / 1e3).toPrecision(4)} ms` : `${Math.round(t)} µs`;
+    const [unit, name] = t >= 1e6 ? [1e6, "s"] : t >= 1e3 ? [1e3, "ms"] : [1, "µs"];
+    const digits = Math.min(Math.max(Math.ceil(-Math.log10(Math.max(apart, 1) / unit)), 0), Math.log10(unit));
+    return `${(t / unit).toFixed(digits)} ${name}`;
   };
 
   // The offsets of a band: pairs of a time and the bytes below it from then on.
   const paths = bands.map(() => []);
   const tops = []; // pairs of a time and the bytes of all bands from then on
   {
-    const changes = bands.flatMap((b, i) => [[b[FROM], 1, i], [b[TO], 0, i]]).sort((x, y) => x[0] - y[0] || x[1] - y[1]);
+    const changes = bands
+      .flatMap((b, i) => [
+        [b[FROM], 1, i],
+        [b[TO], 0, i],
+      ])
+      .sort((x, y) => x[0] - y[0] || x[1] - y[1]);
     const live = [];
     let height = 0;
     for (const [event, begins, i] of changes) {
@@ -64,6 +71,8 @@
     }
     return low ? path[2 * low - 1] : 0;
   };
+  // What the others have together, from each moment on.
+  const others = at.map((_, k) => rest[k].reduce((sum, n) => sum + n, 0));
   const momentAt = (t) => {
     let [low, high] = [0, moments.length - 1];
     while (low < high) {
@@ -75,6 +84,8 @@
   };
 
   let [from, to] = [0, last];
+  // OTHERS is what is too small to be told apart.
+  const OTHERS = -2;
   let [pointed, pinned, cursor, drag] = [-1, -1, null, null];
   const room = { left: 76, right: 12, top: 8, bottom: 24 };
   let [width, height, most] = [0, 0, 1];
@@ -88,10 +99,8 @@
     const path = paths[i];
     const end = Math.min(endOf(b), to);
     paint.beginPath();
-    let below = valueAt(path, from);
-    let t = Math.max(beginOf(b), from);
-    if (t > from) below = path[1];
-    const steps = [[t, below]];
+    const t = Math.max(beginOf(b), from);
+    const steps = [[t, valueAt(path, t)]];
     for (let k = 0; k < path.length; k += 2) if (path[k] > t && path[k] < end) steps.push([path[k], path[k + 1]]);
     steps.push([end, steps[steps.length - 1][1]]);
     paint.moveTo(x(steps[0][0]), y(steps[0][1]));
@@ -108,43 +117,68 @@
 
   const inWindow = (b) => beginOf(b) <= to && endOf(b) >= from;
 
-  function draw() {
-    const scale = window.devicePixelRatio || 1;
-    [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    canvas.width = width * scale;
-    canvas.height = height * scale;
-    const paint = canvas.getContext("2d");
-    paint.scale(scale, scale);
+  // The times at which the upper edge changes, in view, with both ends.
+  function edges() {
+    const list = [from, to];
+    for (let k = 0; k < tops.length; k += 2) if (tops[k] > from && tops[k] < to) list.push(tops[k]);
+    for (const t of moments) if (t > from && t < to) list.push(t);
+    return list.sort((a, b) => a - b);
+  }
+  const edgeAt = (t) => valueAt(tops, t) + others[momentAt(t)];
+
+  // All but what follows the pointer is drawn once for a view.
+  const base = document.createElement("canvas");
+  let drawn = "";
+
+  function drawBase(scale) {
     const style = getComputedStyle(root);
     const colour = (name) => style.getPropertyValue(name).trim();
+    const view = [from, to, width, height, scale, pinned, colour("--ground")].join();
+    if (view === drawn) return;
+    drawn = view;
+    [base.width, base.height] = [width * scale, height * scale];
+    const paint = base.getContext("2d");
+    paint.scale(scale, scale);
     const text = colour("--dim");
-    most = 1;
-    for (let k = momentAt(from); k <= Math.min(momentAt(to) + 1, at.length - 1); k++) most = Math.max(most, total[k]);
-    for (let k = 0; k < tops.length; k += 2) if (tops[k] >= from && tops[k] <= to) most = Math.max(most, tops[k + 1]);
-    most *= 1.05;
+    const list = edges();
+    most = 1.05 * Math.max(1, ...list.map(edgeAt));
     paint.font = "12px system-ui,sans-serif";
     paint.fillStyle = text;
     paint.textAlign = "right";
     for (let k = 0; k <= 4; k++) paint.fillText(bytes((most * k) / 4), room.left - 6, y((most * k) / 4) + 4);
-    paint.textAlign = "center";
     for (let k = 0; k <= 4; k++) {
+      const t = from + ((to - from) * k) / 4;
       paint.textAlign = ["left", "center", "center", "center", "right"][k];
-      paint.fillText(time(from + ((to - from) * k) / 4), x(from + ((to - from) * k) / 4), height - 6);
+      paint.fillText(time(t, (to - from) / 100), x(t), height - 6);
     }
-    paint.save();
     paint.beginPath();
     paint.rect(room.left, 0, width - room.left - room.right, height - room.bottom);
     paint.clip();
-    // The rest, from the bands up to all.
-    paint.fillStyle = colour("--soft");
-    paint.strokeStyle = text;
+    // The others, on top of the bands, in steps as they came.
+    paint.fillStyle = colour("--others");
     paint.beginPath();
-    paint.moveTo(x(moments[0]), y(0));
-    moments.forEach((t, k) => paint.lineTo(x(t), y(total[k])));
-    paint.lineTo(x(moments[moments.length - 1]), y(0));
+    paint.moveTo(x(from), y(0));
+    let top = edgeAt(from);
+    for (const t of list) {
+      paint.lineTo(x(t), y(top));
+      top = edgeAt(t);
+      paint.lineTo(x(t), y(top));
+    }
+    paint.lineTo(x(to), y(0));
     paint.fill();
-    paint.lineWidth = 0.5;
+    paint.fillStyle = colour("--ground");
+    paint.beginPath();
+    paint.moveTo(x(from), y(0));
+    top = valueAt(tops, from);
+    for (const t of list) {
+      paint.lineTo(x(t), y(top));
+      top = valueAt(tops, t);
+      paint.lineTo(x(t), y(top));
+    }
+    paint.lineTo(x(to), y(0));
+    paint.fill();
     const chosen = pinned >= 0 ? bands[pinned][STACK] : -1;
+    paint.lineWidth = 0.5;
     paint.strokeStyle = colour("--ground");
     bands.forEach((b, i) => {
       if (!inWindow(b) || (b[SIZE] / most) * height < 0.05) return;
@@ -154,25 +188,35 @@
       paint.fill();
       if ((b[SIZE] / most) * height > 2) paint.stroke();
     });
-    paint.globalAlpha = 1;
+  }
+
+  function draw() {
+    const scale = window.devicePixelRatio || 1;
+    [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (!width || !height) return;
+    drawBase(scale);
+    [canvas.width, canvas.height] = [width * scale, height * scale];
+    const paint = canvas.getContext("2d");
+    paint.drawImage(base, 0, 0);
+    paint.scale(scale, scale);
+    const style = getComputedStyle(root);
+    paint.beginPath();
+    paint.rect(room.left, 0, width - room.left - room.right, height - room.bottom);
+    paint.clip();
+    paint.strokeStyle = style.getPropertyValue("--text");
+    paint.lineWidth = 1.5;
     for (const i of [pinned, pointed]) {
       if (i < 0) continue;
       outline(paint, i);
-      paint.strokeStyle = colour("--text");
-      paint.lineWidth = 1.5;
       paint.stroke();
     }
-    if (cursor !== null) {
-      paint.strokeStyle = text;
-      paint.lineWidth = 0.5;
-      paint.strokeRect(x(cursor), 0, 0, height - room.bottom);
-    }
-    if (drag !== null && cursor !== null) {
-      paint.globalAlpha = 0.2;
-      paint.fillStyle = text;
-      paint.fillRect(x(Math.min(drag, cursor)), 0, Math.abs(x(drag) - x(cursor)), height - room.bottom);
-    }
-    paint.restore();
+    if (cursor === null) return;
+    paint.strokeStyle = paint.fillStyle = style.getPropertyValue("--dim");
+    paint.lineWidth = 0.5;
+    paint.strokeRect(x(cursor), 0, 0, height - room.bottom);
+    if (drag === null) return;
+    paint.globalAlpha = 0.2;
+    paint.fillRect(x(Math.min(drag, cursor)), 0, Math.abs(x(drag) - x(cursor)), height - room.bottom);
   }
 
   const element = (name, content) => {
@@ -187,8 +231,14 @@
     const sums = [...rest[k]];
     for (const b of bands) if (b[FROM] <= at[k] && at[k] < b[TO]) sums[b[CATEGORY]] += b[SIZE];
     now.textContent = `at ${time(moments[k])}: `;
-    now.append(element("b", `${bytes(total[k])} allocated`), ` of ${bytes(reserved[k])} reserved`);
-    const order = sums.map((n, c) => [n, c]).filter(([n]) => n > 0).sort((p, q) => q[0] - p[0]);
+    now.append(
+      element("b", `${bytes(total[k])} allocated`),
+      reserved[k] > 0 ? ` of ${bytes(reserved[k])} reserved` : "",
+    );
+    const order = sums
+      .map((n, c) => [n, c])
+      .filter(([n]) => n > 0)
+      .sort((p, q) => q[0] - p[0]);
     for (const [n, c] of order) {
       const key = element("i", "");
       key.style.background = getComputedStyle(root).getPropertyValue(`--c${c}`);
@@ -198,8 +248,22 @@
 
   function describe(i) {
     is.replaceChildren();
+    is.setAttribute("aria-live", pinned >= 0 ? "polite" : "off"); // a pointer that passes is not read aloud
+    if (i === OTHERS && cursor !== null) {
+      const k = momentAt(cursor);
+      is.append(
+        element("b", `${bytes(others[k])} in smaller or shorter allocations`),
+        element("span", `, at ${time(moments[k])}`),
+      );
+      return;
+    }
     if (i < 0) {
-      is.append(element("span", "Point at an allocation for its stack; a click keeps it and shows all of the same stack. Drag to zoom, double-click or Escape to see all; arrow keys go to the next one."));
+      is.append(
+        element(
+          "span",
+          "Point at an allocation for its stack; a click keeps it and shows all of the same stack. Drag to zoom, double-click or Escape to see all; arrow keys go to the next one.",
+        ),
+      );
       return;
     }
     const b = bands[i];
@@ -207,9 +271,11 @@
     const head = element("b", `${bytes(b[SIZE])} ${categories[b[CATEGORY]]}, ${stack.place}`);
     const came = b[FROM] < 0 ? "allocated before the history" : `allocated at ${time(beginOf(b))}`;
     const length = endOf(b) - beginOf(b);
-    const went = b[TO] >= events ? "still held at the end" : `freed ${timed ? `${time(length)} later` : `at event ${b[TO]}`}`;
+    const went =
+      b[TO] >= events ? "still held at the end" : `freed ${timed ? `${time(length)} later` : `at event ${b[TO]}`}`;
+    const are = count > bands.length ? " are shown" : "";
     const same = bands.filter((other) => other[STACK] === b[STACK]);
-    const facts = `${came}, ${went}, at 0x${b[ADDRESS].toString(16)}; ${same.length} of this stack, ${bytes(same.reduce((sum, o) => sum + o[SIZE], 0))} in all`;
+    const facts = `${came}, ${went}, at 0x${b[ADDRESS].toString(16)}; ${same.length} of this stack${are}, ${bytes(same.reduce((sum, o) => sum + o[SIZE], 0))} together`;
     const list = document.createElement("ol");
     for (const f of stack.frames) list.append(element("li", frames[f]));
     if (stack.more) list.append(element("li", `… ${stack.more} more`));
@@ -239,9 +305,20 @@
       table.append(made);
     };
     row("th", "allocated", "times", "category", "by");
-    for (const [stack, sum] of rows) row("td", bytes(sum.bytes), String(sum.count), categories[sum.category], stacks[stack].place);
-    const where = from === 0 && to === last ? "in all" : `between ${time(from)} and ${time(to)}`;
-    alive.replaceChildren(element("p", `There ${where}, by stack:`), table);
+    for (const [stack, sum] of rows)
+      row("td", bytes(sum.bytes), String(sum.count), categories[sum.category], stacks[stack].place);
+    if (count > bands.length) {
+      const high = Math.max(0, ...edges().map((t) => others[momentAt(t)]));
+      row("td", `≤ ${bytes(high)}`, "", "", "smaller and shorter allocations, at one time");
+    }
+    const apart = (to - from) / 100;
+    const where = from === 0 && to === last ? "In all" : `Between ${time(from, apart)} and ${time(to, apart)}`;
+    const known = moments.filter((t) => t >= from && t <= to).length;
+    const which =
+      count > bands.length
+        ? `, of the ${bands.length} allocations that are shown one by one; what the others are together is known at ${known} times in view, and drawn on until the next`
+        : "";
+    alive.replaceChildren(element("p", `${where}, by stack${which}:`), table);
     alive.firstChild.className = "dim";
   }
 
@@ -252,7 +329,7 @@
       const below = valueAt(paths[i], t);
       if (n >= below && n < below + b[SIZE]) return i;
     }
-    return -1;
+    return n >= valueAt(tops, t) && n < edgeAt(t) ? OTHERS : -1;
   };
   const show = () => {
     describe(pinned >= 0 ? pinned : pointed);
@@ -272,6 +349,7 @@
   }
   canvas.addEventListener("pointermove", look);
   canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
     look(event);
     drag = cursor;
     canvas.setPointerCapture(event.pointerId);
@@ -280,8 +358,13 @@
     const began = drag;
     drag = null;
     look(event);
+    if (began === null) return; // it was pressed elsewhere
     if (Math.abs(x(began) - x(cursor)) > 4) return zoom(Math.min(began, cursor), Math.max(began, cursor));
-    pinned = pointed === pinned ? -1 : pointed;
+    pinned = pointed === pinned ? -1 : Math.max(pointed, -1);
+    show();
+  });
+  canvas.addEventListener("pointercancel", () => {
+    drag = null;
     show();
   });
   canvas.addEventListener("pointerleave", () => {

@@ -55,7 +55,8 @@ var page = template.Must(template.New("page").Funcs(counting).Parse(`<!doctype h
 {{end}}{{with .Allocations}}<h2>Single allocations</h2>
 <p class="dim">{{.About}}</p>
 <style>{{.Style}}</style><div class="alloc"><canvas tabindex="0" role="img" aria-label="Single allocations over time, stacked; arrow keys go from one to the next"></canvas>
-<p class="now"></p><div class="is" aria-live="polite"></div><div class="alive scroll"></div></div>
+<noscript><p class="dim">With scripts they are here one by one; the charts above have them by category and by place.</p></noscript>
+<p class="now"></p><div class="is"></div><div class="alive scroll"></div></div>
 <script type="application/json" id="allocations">{{.Data}}</script><script>{{.Script}}</script>
 {{end}}{{with .Missing}}<p class="dim">Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
 {{end}}{{with .Notes}}<details class="dim"><summary>{{plural (len .) "note"}} about the input</summary><ul>{{range .}}<li>{{.}}</li>{{end}}</ul></details>

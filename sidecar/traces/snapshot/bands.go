@@ -11,7 +11,7 @@ import (
 type Bands struct {
 	Device int
 	Times  []int64 // µs since the first event, of each of At; nil: not recorded
-	At     []int   // the events at which sums are known, ascending: the first, the last, the peak, and evenly between
+	At     []int   // the events at which sums are known, ascending: the first, the last, and of each stretch between those with least and most
 	List   []Band  // by From, then Address
 	// By At: what is allocated in all, what of it is in none of List by category, and what is reserved.
 	Total, Reserved []int64
@@ -115,7 +115,7 @@ func (s *Snapshot) bandsOf(peak moment, most, points int) *Bands {
 		b := &out.List[i]
 		b.FromUs, b.ToUs = since(b.From), since(b.To)
 	}
-	out.at(peak.event, len(events), points)
+	s.at(out, peak.event, points)
 	if timed {
 		for _, event := range out.At {
 			out.Times = append(out.Times, since(event))
@@ -125,13 +125,30 @@ func (s *Snapshot) bandsOf(peak moment, most, points int) *Bands {
 	return out
 }
 
-// at chooses the events at which sums are known.
-func (b *Bands) at(peak, events, points int) {
-	points = min(max(points, 2), events)
-	for k := range points {
-		b.At = append(b.At, k*(events-1)/max(points-1, 1))
+// at chooses the events at which sums are known. Of each of the equal stretches of the history it takes that with the least and
+// that with the most: a step of a training that is shorter than a stretch stays as high as it was.
+func (s *Snapshot) at(b *Bands, peak, points int) {
+	events := s.history(b.Device)
+	stretches := max(min(points/2, len(events)), 1)
+	b.At = append(b.At, 0, max(peak, 0), len(events)-1)
+	r := newReplay(s, b.Device)
+	stretch, least, most := -1, 0, 0
+	var low, high int64
+	for i, e := range events {
+		r.apply(e)
+		if now := i * stretches / len(events); now != stretch {
+			b.At = append(b.At, least, most)
+			stretch, least, most, low, high = now, i, i, r.total, r.total
+			continue
+		}
+		if r.total < low {
+			least, low = i, r.total
+		}
+		if r.total > high {
+			most, high = i, r.total
+		}
 	}
-	b.At = append(b.At, max(peak, 0))
+	b.At = append(b.At, least, most)
 	slices.Sort(b.At)
 	b.At = slices.Compact(b.At)
 	b.Peak, _ = slices.BinarySearch(b.At, max(peak, 0))

@@ -68,6 +68,9 @@ func TestBandsAndTheRestAreAll(t *testing.T) {
 		if k != len(b.At) {
 			t.Fatalf("%d of %d moments", k, len(b.At))
 		}
+		if len(b.At) > points+5 {
+			t.Fatalf("%d moments, asked for %d", len(b.At), points)
+		}
 		if peak.event >= 0 && b.Total[b.Peak] != peak.total {
 			t.Errorf("the peak is %d bytes, want %d", b.Total[b.Peak], peak.total)
 		}
@@ -117,5 +120,32 @@ func TestTheBandsAreThoseThatMatter(t *testing.T) {
 func TestWithoutAHistoryThereAreNoBands(t *testing.T) {
 	if b := history().bandsOf(moment{event: -1}, 10, 10); b != nil {
 		t.Errorf("bands %+v", b)
+	}
+}
+
+// Steps that are shorter than what lies between two moments are as high as they were: nothing beats with the moments.
+func TestShortStepsStayAsHighAsTheyWere(t *testing.T) {
+	var list []Event
+	for step := range int64(200) {
+		for i := range int64(50) {
+			list = append(list, Event{Action: Alloc, Address: 100*step + i + 1, Size: 10})
+		}
+		for i := range int64(50) {
+			list = append(list, Event{Action: FreeCompleted, Address: 100*step + i + 1})
+		}
+	}
+	s := history(list...)
+	b := s.bandsOf(s.peaks()[0], 1, 80) // five steps lie between two of them
+	lowest, highest := 0, 0
+	for _, total := range b.Total {
+		if total >= 490 {
+			highest++
+		}
+		if total <= 10 {
+			lowest++
+		}
+	}
+	if highest < 40 || lowest < 40 {
+		t.Errorf("of %d moments %d are of a step's highest, %d of its lowest", len(b.Total), highest, lowest)
 	}
 }
