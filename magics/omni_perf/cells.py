@@ -641,12 +641,12 @@ def _allocations(options: Options) -> Allocations | None:
 
 
 def _device_history(options: Options) -> DeviceHistory | None:
-    """Return what has torch record its allocations on GPUs, for --memory device."""
+    """Return what has torch record its allocations on GPUs, for --memory device and --memory alone."""
     if not options.device_history:
         return None
     from omni_perf.devicehistory import DeviceHistory
 
-    return DeviceHistory()
+    return DeviceHistory(options.expects_devices)
 
 
 def _begin_exact(beginning: Future[Begun], exact: ExactWork) -> None:

@@ -21,7 +21,9 @@ MOST_EVENTS: Final = 200_000
 class DeviceHistory:
     """One cell's history."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_expected: bool = True) -> None:
+        self._is_expected = is_expected
+        """Whether it is a problem where no GPU is used."""
         self.problem = ""
         """Why there is none, a sentence."""
         self.path = ""
@@ -36,7 +38,10 @@ class DeviceHistory:
         memory: Any = getattr(cuda, "memory", None)
         lazy_call = getattr(cuda, "_lazy_call", None)
         if memory is None or lazy_call is None or not hasattr(memory, "_record_memory_history"):
-            self.problem = "--memory device needs torch with CUDA, imported before the cell. It is profiled without it."
+            if self._is_expected:
+                self.problem = (
+                    "--memory device needs torch with CUDA, imported before the cell. It is profiled without it."
+                )
             return
         self._memory = memory
         lazy_call(self._on)
@@ -62,7 +67,8 @@ class DeviceHistory:
         cuda: Any = sys.modules["torch.cuda"]
         try:
             if not cuda.is_initialized():
-                self.problem = "--memory device: the cell did not use CUDA."
+                if self._is_expected:
+                    self.problem = "--memory device: the cell did not use CUDA."
                 return
             snapshot = memory._snapshot()
             path = os.path.abspath(f"{socket.gethostname()}_{time.strftime('%b_%d_%H_%M_%S')}.pickle")

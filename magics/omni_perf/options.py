@@ -15,7 +15,7 @@ CELL_USAGE = (
     "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet] "
     "[--exact] [--torch [wait=N warmup=N active=N repeat=N skip_first=N] [--shapes] [--stack] "
     "[--torch-memory] [--flops] [--modules]] [--prof_dir DIR] [--kernel-wait SECONDS] "
-    "[--memory exact|device] [--cluster CLIENT]"
+    "[--memory [exact|device]] [--cluster CLIENT]"
 )
 CELL_HELP = f"""\
 {CELL_USAGE}
@@ -40,6 +40,7 @@ CELL_HELP = f"""\
     --kernel-wait SECONDS
                  with --exact or --torch: shorter gaps of the GPU are between queued kernels
                  (default {contract.DEFAULT_KERNEL_WAIT_S * 1e6:g}us)
+    --memory     as --memory device, where the cell uses GPUs; what the process itself grew by is always shown
     --memory exact
                  record every allocation of the cell with memray, which makes it slower
     --memory device
@@ -89,6 +90,8 @@ class Options:
     """Of the cell, by memray."""
     device_history: bool = False
     """Of the cell's allocations on GPUs, by torch."""
+    expects_devices: bool = True
+    """Whether it is said where there is no such history."""
     cluster: str = ""
     """The name of the variable with the client of an engine; empty: no workers are recorded."""
 
@@ -165,7 +168,9 @@ def _parse(line: str, usage: str, known: set[str]) -> Parsed:
             if option == "--torch":
                 values[option], after = _figures(after)
         else:
-            if not equals:
+            if option == "--memory" and not equals and (not after.strip() or after.lstrip().startswith("-")):
+                value = "used"
+            elif not equals:
                 value, after = _first_word(after)
             if not value:
                 problem = f"{word} needs a value; use {usage}."
@@ -257,7 +262,7 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
     if "--live" in values and "--quiet" in values:
         problems.append("--quiet shows nothing, so --live is left out.")
         del values["--live"]
-    if values.get("--memory", "exact") not in ("exact", "device"):
+    if values.get("--memory", "exact") not in ("exact", "device", "used"):
         problems.append(f"--memory takes exact or device, not {values['--memory']!r}.")
     torch, wrong = _torch_options(values)
     problems += wrong
@@ -270,7 +275,8 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
         live="--live" in values,
         quiet="--quiet" in values,
         allocations=values.get("--memory") == "exact",
-        device_history=values.get("--memory") == "device",
+        device_history=values.get("--memory") in ("device", "used"),
+        expects_devices=values.get("--memory") != "used",
         cluster=values.get("--cluster", ""),
         kernel_wait_ns=duration("--kernel-wait", 0, interval, "30us"),
         threshold_ns=duration("-t", Options.threshold_ns, lambda duration_ns: duration_ns >= 0, "1"),

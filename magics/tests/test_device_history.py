@@ -31,6 +31,8 @@ def kernel() -> Iterator[Kernel]:
     with Kernel() as kernel:
         before = run(kernel, "%%omni_perf --memory device\n1 + 1")
         assert "needs torch with CUDA" in said(before)
+        alone = run(kernel, "%%omni_perf --memory\n1 + 1")
+        assert alone.error is None and alone.text("stderr") == "" and "torch" not in said(alone)
         assert run(kernel, SET_UP).error is None
         yield kernel
 

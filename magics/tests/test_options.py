@@ -14,6 +14,10 @@ from omni_perf.options import Options, parse_cell, parse_on, parse_statement
         ("--name 'first try' --quiet", Options(name="first try", quiet=True)),
         ("--name=x -p 0.002", Options(name="x", interval_ns=2_000_000)),
         ("  --quiet  ", Options(quiet=True)),
+        ("--memory device", Options(device_history=True)),
+        ("--memory", Options(device_history=True, expects_devices=False)),
+        ("--memory --quiet", Options(device_history=True, expects_devices=False, quiet=True)),
+        ("--memory=exact", Options(allocations=True)),
     ],
 )
 def test_options_of_a_cell(line: str, options: Options) -> None:
@@ -34,6 +38,8 @@ def test_options_of_a_cell(line: str, options: Options) -> None:
         ("--nonsense", "'--nonsense' is not an option; use %%omni_perf"),
         ("x = 1", "'x' is not an option"),
         ("--name", "--name needs a value"),
+        ("--memory much", "--memory takes exact or device, not 'much'."),
+        ("--memory=", "--memory needs a value"),
         ("--name 'open quote", ""),
     ],
 )
