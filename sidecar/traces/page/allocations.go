@@ -32,25 +32,27 @@ type pageAllocations struct {
 
 // allocationData is what the script reads.
 type allocationData struct {
-	Events     int        `json:"events"`
-	Timed      bool       `json:"timed"`
-	At         []int      `json:"at"`    // events …
-	Times      []int64    `json:"times"` // … and when they were, µs
-	Total      []int64    `json:"total"`
-	Reserved   []int64    `json:"reserved"`
-	Rest       [][]int64  `json:"rest"` // by moment and category
-	Categories []string   `json:"categories"`
-	Bands      [][8]int64 `json:"bands"` // from, to, when, until, bytes, address, index in stacks, category
-	Stacks     []struct {
-		Place  string `json:"place"`
-		Frames []int  `json:"frames"`
-		More   int    `json:"more"` // frames that are left out
-	} `json:"stacks"`
-	Frames []string `json:"frames"`
-	Peak   int      `json:"peak"`
-	Count  int      `json:"count"` // of all allocations
+	Events     int         `json:"events"`
+	Timed      bool        `json:"timed"`
+	At         []int       `json:"at"`    // events …
+	Times      []int64     `json:"times"` // … and when they were, µs
+	Total      []int64     `json:"total"`
+	Reserved   []int64     `json:"reserved"`
+	Rest       [][]int64   `json:"rest"` // by moment and category
+	Categories []string    `json:"categories"`
+	Bands      [][8]int64  `json:"bands"` // from, to, when, until, bytes, address, index in stacks, category
+	Stacks     []pageStack `json:"stacks"`
+	Frames     []string    `json:"frames"`
+	Count      int         `json:"count"` // of all allocations
 
 	text int // bytes of frames and places
+}
+
+// pageStack is a stack as the script reads it.
+type pageStack struct {
+	Place  string `json:"place"`
+	Frames []int  `json:"frames"` // indices of texts, innermost first
+	More   int    `json:"more"`   // that are left out
 }
 
 // fits counts a text, and reports whether the page has room for it.
@@ -71,7 +73,7 @@ func (r *Result) allocations() (*pageAllocations, error) {
 	}
 	d := allocationData{
 		Events: b.Events, Timed: b.Times != nil, At: b.At, Times: b.Times, Total: b.Total, Reserved: b.Reserved, Rest: b.Rest,
-		Categories: snapshot.Categories(), Peak: b.Peak, Count: b.Count,
+		Categories: snapshot.Categories(), Count: b.Count,
 	}
 	stacks, frames := make(map[snapshot.StackID]int), make(map[string]int)
 	for _, band := range b.List {
@@ -98,11 +100,7 @@ func (r *Result) allocations() (*pageAllocations, error) {
 
 // addStack adds a stack, whose frames others share.
 func (d *allocationData) addStack(s *snapshot.Snapshot, id snapshot.StackID, known map[string]int) {
-	stack := struct {
-		Place  string `json:"place"`
-		Frames []int  `json:"frames"`
-		More   int    `json:"more"`
-	}{Place: cut(plain(s.Place(id)), frameText), Frames: []int{}}
+	stack := pageStack{Place: cut(plain(s.Place(id)), frameText), Frames: []int{}}
 	if !d.fits(stack.Place) {
 		stack.Place = "…"
 	}

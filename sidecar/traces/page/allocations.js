@@ -391,7 +391,7 @@
   });
   new ResizeObserver(draw).observe(canvas);
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", draw);
-  moment(moments[data.peak]);
+  moment(moments[total.indexOf(Math.max(...total))]);
   listAlive();
   show();
 })();

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"container/heap"
+	"maps"
 	"slices"
 )
 
@@ -16,7 +17,6 @@ type Bands struct {
 	// By At: what is allocated in all, what of it is in none of List by category, and what is reserved.
 	Total, Reserved []int64
 	Rest            [][]int64
-	Peak            int // which of At is that
 	Events          int
 	Count           int // how many allocations there are in all
 }
@@ -49,49 +49,17 @@ func (l *least) Pop() any {
 	return last
 }
 
-// lives walks a device's history and calls ended for each allocation, when it is over or the history is.
-func (s *Snapshot) lives(device int, ended func(Band)) {
-	events := s.history(device)
-	began := make(map[int64]Band)
-	end := func(address int64, at int) {
-		if b, live := began[address]; live {
-			b.To = at
-			delete(began, address)
-			ended(b)
-		}
-	}
-	begin := newReplay(s, device)
-	for address, a := range begin.live {
-		began[address] = Band{From: -1, Size: a.size, Address: address, Stack: a.stack, Category: s.category(a)}
-	}
-	for i, e := range events {
-		switch e.Action {
-		case Alloc:
-			end(e.Address, i) // its free was lost
-			began[e.Address] = Band{From: i, Size: e.Size, Address: e.Address, Stack: e.Stack, Category: s.Category(e.Stack)}
-		case FreeCompleted:
-			end(e.Address, i)
-		}
-	}
-	left := make([]int64, 0, len(began))
-	for address := range began {
-		left = append(left, address)
-	}
-	slices.Sort(left)
-	for _, address := range left {
-		end(address, len(events))
-	}
-}
-
 // bandsOf finds the bands of a device: at most so many one by one, and sums at some points.
-func (s *Snapshot) bandsOf(peak moment, most, points int) *Bands {
-	events := s.history(peak.device)
+func (s *Snapshot) bandsOf(device, most, points int) *Bands {
+	events := s.history(device)
 	if len(events) == 0 || most <= 0 {
 		return nil
 	}
-	out := &Bands{Device: peak.device, Events: len(events)}
+	out := &Bands{Device: device, Events: len(events)}
 	var chosen least
-	s.lives(peak.device, func(b Band) {
+	r := newReplay(s, device)
+	r.ended = func(address int64, a *allocation) {
+		b := Band{From: a.from, To: r.event, Size: a.size, Address: address, Stack: a.stack, Category: s.category(*a)}
 		out.Count++
 		switch {
 		case b.Size <= 0:
@@ -101,8 +69,18 @@ func (s *Snapshot) bandsOf(peak moment, most, points int) *Bands {
 			chosen[0] = b
 			heap.Fix(&chosen, 0)
 		}
-	})
-	out.List = chosen
+	}
+	e := extremes{stretches: max(min(points/2, len(events)), 1), events: len(events)}
+	for i := range events {
+		r.apply(events[i])
+		e.see(i, r.total)
+	}
+	r.event++ // what is left is held beyond the last one
+	for _, address := range slices.Sorted(maps.Keys(r.live)) {
+		a := r.live[address]
+		r.end(address, &a)
+	}
+	out.List, out.At = chosen, e.moments()
 	slices.SortFunc(out.List, func(a, b Band) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Address, b.Address)) })
 	timed := events[0].TimeUs > 0
 	since := func(event int) int64 {
@@ -115,7 +93,6 @@ func (s *Snapshot) bandsOf(peak moment, most, points int) *Bands {
 		b := &out.List[i]
 		b.FromUs, b.ToUs = since(b.From), since(b.To)
 	}
-	s.at(out, peak.event, points)
 	if timed {
 		for _, event := range out.At {
 			out.Times = append(out.Times, since(event))
@@ -125,33 +102,34 @@ func (s *Snapshot) bandsOf(peak moment, most, points int) *Bands {
 	return out
 }
 
-// at chooses the events at which sums are known. Of each of the equal stretches of the history it takes that with the least and
-// that with the most: a step of a training that is shorter than a stretch stays as high as it was.
-func (s *Snapshot) at(b *Bands, peak, points int) {
-	events := s.history(b.Device)
-	stretches := max(min(points/2, len(events)), 1)
-	b.At = append(b.At, 0, max(peak, 0), len(events)-1)
-	r := newReplay(s, b.Device)
-	stretch, least, most := -1, 0, 0
-	var low, high int64
-	for i, e := range events {
-		r.apply(e)
-		if now := i * stretches / len(events); now != stretch {
-			b.At = append(b.At, least, most)
-			stretch, least, most, low, high = now, i, i, r.total, r.total
-			continue
-		}
-		if r.total < low {
-			least, low = i, r.total
-		}
-		if r.total > high {
-			most, high = i, r.total
-		}
+// extremes finds the events after which sums are kept. Of each of the equal stretches of a history it takes that with the
+// least and that with the most: a step of a training that is shorter than a stretch stays as high as it was.
+type extremes struct {
+	stretches, events int
+	at                []int
+	stretch           int // that least and most are of
+	least, most       int
+	low, high         int64
+}
+
+// see takes what there is after an event; the first one is 0.
+func (e *extremes) see(event int, total int64) {
+	switch stretch := event * e.stretches / e.events; {
+	case event == 0 || stretch != e.stretch:
+		e.at = append(e.at, e.least, e.most)
+		e.stretch, e.least, e.most, e.low, e.high = stretch, event, event, total, total
+	case total < e.low:
+		e.least, e.low = event, total
+	case total > e.high:
+		e.most, e.high = event, total
 	}
-	b.At = append(b.At, least, most)
-	slices.Sort(b.At)
-	b.At = slices.Compact(b.At)
-	b.Peak, _ = slices.BinarySearch(b.At, max(peak, 0))
+}
+
+// moments are those events, with the first and the last.
+func (e *extremes) moments() []int {
+	at := append(e.at, 0, e.least, e.most, e.events-1)
+	slices.Sort(at)
+	return slices.Compact(at)
 }
 
 // sums replays the history once more, and takes away what has a band.
@@ -201,7 +179,7 @@ func (s *Snapshot) LargestBands() *Bands {
 	if highest == nil {
 		return nil
 	}
-	return s.bandsOf(*highest, mostBands, bandPoints)
+	return s.bandsOf(highest.device, mostBands, bandPoints)
 }
 
 // FramesOf are the frames of a stack that say something, as text, innermost first.

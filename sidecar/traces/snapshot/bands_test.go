@@ -38,7 +38,7 @@ func TestBandsAndTheRestAreAll(t *testing.T) {
 		s := randomHistory(rnd, 2+rnd.IntN(300), rnd.IntN(2) == 0)
 		most, points := 1+rnd.IntN(40), 2+rnd.IntN(50)
 		peak := s.peaks()[0]
-		b := s.bandsOf(peak, most, points)
+		b := s.bandsOf(peak.device, most, points)
 		if len(b.List) > most || len(b.List) > b.Count {
 			t.Fatalf("%d bands of %d, at most %d", len(b.List), b.Count, most)
 		}
@@ -71,8 +71,8 @@ func TestBandsAndTheRestAreAll(t *testing.T) {
 		if len(b.At) > points+5 {
 			t.Fatalf("%d moments, asked for %d", len(b.At), points)
 		}
-		if peak.event >= 0 && b.Total[b.Peak] != peak.total {
-			t.Errorf("the peak is %d bytes, want %d", b.Total[b.Peak], peak.total)
+		if peak.event >= 0 && slices.Max(b.Total) != peak.total {
+			t.Errorf("the peak is %d bytes, want %d", slices.Max(b.Total), peak.total)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestEachAllocationHasABand(t *testing.T) {
 		Event{Action: Alloc, Address: 2, Size: 30, TimeUs: 1050}, // its free was lost
 		Event{Action: Alloc, Address: 3, Size: 0, TimeUs: 1060},  // of nothing
 	)
-	b := s.bandsOf(s.peaks()[0], 10, 4)
+	b := s.bandsOf(s.peaks()[0].device, 10, 4)
 	want := []Band{
 		{From: -1, To: 0, FromUs: -1, ToUs: 0, Size: 50, Address: 9, Category: CategoryEarly},
 		{From: 1, To: 4, FromUs: 10, ToUs: 40, Size: 100, Address: 1, Category: CategoryNoStack},
@@ -111,14 +111,14 @@ func TestTheBandsAreThoseThatMatter(t *testing.T) {
 	}
 	list = append([]Event{{Action: Alloc, Address: 1, Size: 5}}, list...) // half as large, for the whole time
 	s := history(list...)
-	b := s.bandsOf(s.peaks()[0], 1, 10)
+	b := s.bandsOf(s.peaks()[0].device, 1, 10)
 	if len(b.List) != 1 || b.List[0].Address != 1 || b.Count != 51 {
 		t.Errorf("bands %+v of %d", b.List, b.Count)
 	}
 }
 
 func TestWithoutAHistoryThereAreNoBands(t *testing.T) {
-	if b := history().bandsOf(moment{event: -1}, 10, 10); b != nil {
+	if b := history().bandsOf(0, 10, 10); b != nil {
 		t.Errorf("bands %+v", b)
 	}
 }
@@ -135,7 +135,7 @@ func TestShortStepsStayAsHighAsTheyWere(t *testing.T) {
 		}
 	}
 	s := history(list...)
-	b := s.bandsOf(s.peaks()[0], 1, 80) // five steps lie between two of them
+	b := s.bandsOf(s.peaks()[0].device, 1, 80) // five steps lie between two of them
 	lowest, highest := 0, 0
 	for _, total := range b.Total {
 		if total >= 490 {

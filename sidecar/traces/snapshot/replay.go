@@ -13,11 +13,14 @@ type replay struct {
 	total    int64   // requested bytes in use, AwaitingFree included
 	blocks   int64   // bytes of the blocks of what the program has not freed, at least: as torch.cuda.memory_allocated() counts
 	reserved int64
+	event    int                      // the last one that was applied; -1 before the first
+	ended    func(int64, *allocation) // called with an address and what was allocated there, when that is over; may be nil
 }
 
 type allocation struct {
 	size  int64
 	stack StackID
+	from  int   // the event
 	early bool  // allocated before the history begins
 	block int64 // bytes that the program holds; 0 when it has freed it
 }
@@ -34,7 +37,7 @@ func blockOf(size int64) int64 {
 // newReplay starts with what was in use before the first event. The places are
 // the stacks whose memory is to be distinguished.
 func newReplay(s *Snapshot, device int, places ...StackID) *replay {
-	r := &replay{snapshot: s, device: device, live: map[int64]allocation{}}
+	r := &replay{snapshot: s, device: device, live: map[int64]allocation{}, event: -1}
 	if len(places) > 0 {
 		r.places, r.byPlace = make([]int8, len(s.Stacks)), make([]int64, len(places))
 		for i := range r.places {
@@ -91,7 +94,9 @@ func (r *replay) add(address int64, a allocation) {
 	if old, ok := r.live[address]; ok { // its free was lost
 		r.count(old, -old.size)
 		r.blocks -= old.block
+		r.end(address, &old)
 	}
+	a.from = r.event
 	r.live[address] = a
 	r.count(a, a.size)
 	r.blocks += a.block
@@ -122,6 +127,13 @@ func (r *replay) freed(address int64) {
 	}
 }
 
+// end is that what was allocated at an address is there no more, or the history is over.
+func (r *replay) end(address int64, a *allocation) {
+	if r.ended != nil {
+		r.ended(address, a)
+	}
+}
+
 func (r *replay) count(a allocation, change int64) {
 	r.total += change
 	r.byKind[r.snapshot.category(a)] += change
@@ -131,6 +143,7 @@ func (r *replay) count(a allocation, change int64) {
 }
 
 func (r *replay) apply(e Event) {
+	r.event++
 	switch e.Action {
 	case Alloc:
 		r.add(e.Address, allocation{size: e.Size, stack: e.Stack, block: r.blockOf(e.Size)})
@@ -141,6 +154,7 @@ func (r *replay) apply(e Event) {
 		if a, ok := r.live[e.Address]; ok {
 			delete(r.live, e.Address)
 			r.count(a, -a.size)
+			r.end(e.Address, &a)
 		}
 	case SegmentAlloc:
 		r.reserved += e.Size
