@@ -41,6 +41,8 @@ def options_line(raw_cell: str) -> str | None:
         if match:
             given = match[1].strip()
             return given if "--cluster" in given else f"{given} {engines}".strip()
+        if engines:  # take_out, too, looks only at the line below %%px
+            return None
         if _PARALLEL.match(line):
             engines = f"--cluster {ENGINES}"
         elif not _TRANSFORMING_MAGICS.match(line):

@@ -24,6 +24,7 @@ def transformed(cell: str) -> str:
         ("%%px\n%%omni_perf\nx\n", "%%px\n# %%omni_perf\nx\n"),
         ("%%px --targets 0\n\n%%omni_perf -p 1\nx", "%%px --targets 0\n\n# %%omni_perf -p 1\nx"),
         ("%%px\nx\n%%omni_perf\n", "%%px\nx\n%%omni_perf\n"),
+        ("%%px\n%%time\n%%omni_perf\n", "%%px\n%%time\n%%omni_perf\n"),
         ("%%px", "%%px"),
         ("", ""),
     ],
@@ -43,6 +44,8 @@ def test_the_line_is_taken_out(cell: str, becomes: str) -> None:
         ("%%px\n%%omni_perf\nx", "--cluster %%px"),
         ("%%px --targets 0\n%%omni_perf -p 1\nx", "-p 1 --cluster %%px"),
         ("%%px\n%%omni_perf --cluster rc\nx", "--cluster rc"),
+        ("%%time\n%%px\n%%omni_perf\nx", "--cluster %%px"),
+        ("%%px\n%%time\n%%omni_perf\nx", None),
         ("%%px\nx", None),
         ("%%capture\n%%omni_perf\nx", None),  # runs its body as a cell, which is recorded then
         ("%%bash\n%%omni_perf\nls", None),
