@@ -106,7 +106,7 @@ def test_workers_of_three_machines_are_one_chart_whatever_their_clocks_show(tmp_
     assert sum(row["count"] for row in result["regions"] if row["name"] == "rest") == 6
     assert " of 3 Dask workers" in result["headline"]
     shown = (tmp_path / "all.svg").read_text()
-    assert all(f"Dask worker {number}" in shown for number in range(3))
+    assert all(f"Dask worker {number}" in shown and f"on machine {number + 1}, " in shown for number in range(3))
 
 
 def test_ipyparallels_engines_are_one_chart_with_requests_by_function(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ func digestOf(r *report.View) *digest {
 	histories := historiesOf(r)
 	main := r.MainThread()
 
-	d.title = titleOf(r, gpus, main, d.duration)
+	pools := poolsOf(r)
+	d.title = titleOf(r, gpus, pools, main, d.duration)
 	d.finding = findingOf(r)
 	d.badge = gpus.badge
 	if d.own = "cell"; r.Target().Cell == nil {
@@ -83,7 +84,6 @@ func digestOf(r *report.View) *digest {
 	}
 	d.streams, d.moreStreams = streamsOf(r, d.duration)
 	d.ranks = rankLanesOf(r)
-	pools := poolsOf(r)
 	d.threads, d.more = lanesOf(r, main, histories, pools, d.duration)
 	d.threads = slices.DeleteFunc(d.threads, d.hasFlame)
 	d.tables = tablesOf(r, gpus, pools, d.duration)

@@ -13,10 +13,10 @@ import (
 
 // titleOf is the first line: what ran, how long, and how busy the GPU was, or
 // the CPU.
-func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []scene.Phrase {
+func titleOf(r *report.View, gpus gpuSummary, pools []pool, main int, duration float64) []scene.Phrase {
 	ps := []scene.Phrase{{Text: words.Clean(r.Target().Name, 60), Tone: scene.Plain, Face: scene.Bold}}
 	var said []scene.Phrase // by the exception that ended it
-	together := isOfWorkers(r, poolsOf(r))
+	together := isOfWorkers(r, pools)
 	if together && r.Name != "" {
 		ps[0].Text = words.Clean(r.Name, 60) // a worker's own is the engine's
 	} else if r.Name != "" {

@@ -68,7 +68,7 @@ func payloadWithin(limit int, r *report.View, d *digest, s *scene.Scene) (string
 		if err != nil {
 			return "", err
 		}
-		payload, err := viewer.Payload(d.views(r), documentOf(inhtml.WithoutHosts(e.Document), viewerChart(r, e, d, s, budget/bytesOfCell), s))
+		payload, err := viewer.Payload(d.views(r), documentOf(e.Document.WithoutMachines(), viewerChart(r, e, d, s, budget/bytesOfCell), s))
 		if err != nil || base64.StdEncoding.DecodedLen(len(payload)) <= limit {
 			return payload, err
 		}

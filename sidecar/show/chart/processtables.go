@@ -313,8 +313,8 @@ func isBrief(r *report.View, p *report.Process, duration float64) bool {
 func processRow(r *report.View, p *report.Process) row {
 	start, end := lifeOf(r, p)
 	rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(r, p) + ", " + stacksText(p), keeps: r.Ended(p) != ""}
-	if name := r.Hosts[p.Host].Name; len(r.Hosts) > 1 && name != nil {
-		rw.hint = "on " + words.Clean(*name, 40) + ", " + rw.hint
+	if len(r.Hosts) > 1 { // by number: a notebook's picture is shown to others
+		rw.hint = fmt.Sprintf("on machine %d, %s", p.Host+1, rw.hint)
 	}
 	if rw.share = rw.seconds / max(end-start, 1e-3); p.CPUNS != nil {
 		rw.aside = words.Percent(rw.share)

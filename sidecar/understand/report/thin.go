@@ -106,18 +106,25 @@ type thinner struct {
 	threadAt, nodes, frames, functions, files, trackAt []int // new indices; -1: not kept
 }
 
+// WithoutMachines is the document in which machines have no name: a notebook is shown to others. Launchers put names
+// into what they call a run. Readings of clocks are for those who merge, and long.
+func (d *Document) WithoutMachines() *Document {
+	shown := *d
+	shown.Hosts, shown.Targets = slices.Clone(d.Hosts), slices.Clone(d.Targets)
+	for i := range shown.Hosts {
+		shown.Hosts[i].Name, shown.Hosts[i].Readings = nil, nil
+	}
+	for i := range shown.Targets {
+		shown.Targets[i].Run = nil
+	}
+	return &shown
+}
+
 func (v *View) thinned(budget, level int) *Excerpt {
 	d := *v.Document
 	d.Thinned = &Thinned{BudgetBytes: budget, Tables: make(map[string]KeptOf)}
+	d = *d.WithoutMachines()
 	t := &thinner{v: v, d: &d, level: level}
-	d.Hosts = slices.Clone(d.Hosts)
-	for i := range d.Hosts {
-		d.Hosts[i].Name = nil
-	}
-	d.Targets = slices.Clone(d.Targets)
-	for i := range d.Targets {
-		d.Targets[i].Run = nil // launchers put the names of machines into it
-	}
 	t.threads(same(min(len(v.Threads), t.rows(16)))) // the first ones, which are the busiest
 	t.spans()
 	t.tracks(max(trackPoints>>level, 16))

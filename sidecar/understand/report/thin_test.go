@@ -152,3 +152,19 @@ func TestAnExcerptTellsWhereThingsAre(t *testing.T) {
 		}
 	}
 }
+
+// What names a machine is in no smaller document, nor in a whole one for others, and stays in the report itself.
+func TestWithoutMachinesNothingNamesThem(t *testing.T) {
+	name, run := "node7", "ranks of node7:29500"
+	d := &report.Document{
+		Hosts:   []report.Host{{Name: &name, Readings: []report.ClockReading{{BootID: "another", LowNS: 1, HighNS: 2}}}},
+		Targets: []report.Target{{Run: &run}},
+	}
+	shown := d.WithoutMachines()
+	if shown.Hosts[0].Name != nil || shown.Hosts[0].Readings != nil || shown.Targets[0].Run != nil {
+		t.Errorf("it has %+v and %+v", shown.Hosts[0], shown.Targets[0])
+	}
+	if d.Hosts[0].Name == nil || d.Hosts[0].Readings == nil || d.Targets[0].Run == nil {
+		t.Error("the report itself has lost them")
+	}
+}

@@ -129,7 +129,7 @@ func (p Pair) payload(before, after *report.Excerpt, c *digest, s *scene.Scene, 
 		}
 	}
 	if nameless {
-		d.Before, d.After = inhtml.WithoutHosts(d.Before), inhtml.WithoutHosts(d.After)
+		d.Before, d.After = d.Before.WithoutMachines(), d.After.WithoutMachines()
 	}
 	rows := func(list []comparison.Change, row func(comparison.Change) changeRow) []viewerChange {
 		out := []viewerChange{}

@@ -11,7 +11,6 @@ import (
 	"hash/fnv"
 	"html"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
@@ -132,15 +131,4 @@ func Identity(r *report.View) uint64 {
 	h.Write([]byte(r.Name))
 	h.Write([]byte(r.Headline.Text))
 	return h.Sum64()
-}
-
-// WithoutHosts is a document in which machines have no name: a notebook is shown to
-// others.
-func WithoutHosts(d *report.Document) *report.Document {
-	shown := *d
-	shown.Hosts = slices.Clone(shown.Hosts)
-	for i := range shown.Hosts {
-		shown.Hosts[i].Name = nil
-	}
-	return &shown
 }
