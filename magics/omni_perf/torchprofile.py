@@ -636,18 +636,30 @@ def _release(profiler: Any) -> None:
         profiler.profiler = None
 
 
+def _say_nothing(*_: Any) -> None: ...
+
+
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Keep Kineto from writing to the cell's stderr that it starts and stops; it reads this when it is first used."""
+    """Keep what starting a profiler writes from the cell's stderr.
+
+    Kineto says that it starts and stops; it reads the variable when it is first used. Torch 2.11 warns of
+    what only a profiler with several cycles loses; the program's own is to warn as ever.
+    """
     name = "KINETO_LOG_LEVEL"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = "99"
+    module: Any = sys.modules.get("torch.profiler.profiler")
+    warn_once = getattr(module, "_warn_once", None)
+    if not (chosen := name in os.environ):
+        os.environ[name] = "99"
+    if warn_once is not None:
+        module._warn_once = _say_nothing
     try:
         yield
     finally:
-        os.environ.pop(name, None)
+        if not chosen:
+            os.environ.pop(name, None)
+        if warn_once is not None:
+            module._warn_once = warn_once
 
 
 def _watch_others(about_to_start: Callable[[], None]) -> Callable[[], None]:

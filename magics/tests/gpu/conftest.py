@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torches
 from requirement import missing
 from requirement import program as built
 
@@ -28,11 +29,9 @@ def program() -> Path:
 
 @pytest.fixture(scope="session")
 def torch_python() -> Path:
-    """The Python of tools/torch."""
-    environment = ROOT / ".cache" / "torch"
-    if not (environment / ".complete").exists():
-        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
-    return environment / "bin" / "python"
+    """The Python of tools/torch, or of the environment that OMNI_PERF_TORCH names."""
+    torches.need_torch()
+    return torches.PYTHON
 
 
 @pytest.fixture(scope="session")
@@ -45,9 +44,18 @@ def cuda_python(request: pytest.FixtureRequest) -> Path:
     tried = subprocess.run([python, "-c", code], capture_output=True, text=True)
     if tried.returncode:
         last = tried.stderr.strip().splitlines()[-1:]
-        pytest.skip(f"torch in .cache/torch cannot use the GPU: {''.join(last)}")
+        pytest.skip(f"torch in {torches.TORCH.name} cannot use the GPU: {''.join(last)}")
     print(f"GPU: {tried.stdout.strip()}")
     return python
+
+
+@pytest.fixture
+def folder(request: pytest.FixtureRequest) -> Path:
+    """A folder in build/gpu, for what a person may look at."""
+    made = ROOT / "build" / "gpu" / str(request.node.name)
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    return made
 
 
 def no_gpu() -> str:

@@ -6,26 +6,16 @@ Reports and analyses stay in build/gpu for a person to look at.
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 from pathlib import Path
 
 import pytest
 
 from .compare import compare
-from .conftest import ROOT
 from .runs import plain, recorded
 
 pytestmark = pytest.mark.gpu
 ROUNDS = 3
-
-
-@pytest.fixture
-def folder(request: pytest.FixtureRequest) -> Path:
-    made = ROOT / "build" / "gpu" / str(request.node.name)
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
-    return made
 
 
 @pytest.mark.parametrize("variant", ["starved", "fixed", "item"])

@@ -172,6 +172,9 @@ func (p *process) deliver(until int64, sink Sink) {
 	}
 	if p.work.left > 0 || p.work.cut {
 		left := fmt.Sprintf("%d pieces of work are missing, as more came than could be taken", p.work.left)
+		if p.counts.rests > 0 {
+			left = fmt.Sprintf("%d pieces of work are missing: it was recorded in bursts, as recording all of it would cost the program too much", p.work.left)
+		}
 		if p.work.cut {
 			left = fmt.Sprintf("the first %d pieces of work of process %d are kept", mostActivities, p.pid)
 		}

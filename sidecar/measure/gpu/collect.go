@@ -29,8 +29,9 @@ type Options struct {
 }
 
 const (
-	processInterval = time.Second // the costliest call, and the slowest figure
+	processInterval = time.Second
 	slowInterval    = 500 * time.Millisecond
+	energyInterval  = 2 * time.Second // 3 to 4 ms of CPU each on an H100; at the end once more
 	leaveTimeout    = 300 * time.Millisecond
 )
 
@@ -69,7 +70,7 @@ func collect(ctx context.Context, devices []Device, sink Sink, opts Options) err
 			// A thread of its own, so that its CPU time is the polling's cost.
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			newGroup(device, sink, opts).run(ctx)
+			newGroup(device, len(devices), sink, opts).run(ctx)
 		})
 	}
 	done := make(chan struct{})
@@ -112,12 +113,14 @@ type group struct {
 	energy     energyState
 	errors     Errors // nil: the driver reports none
 	errorsAt   time.Time
-	pace       pace
+	reading    pace // of activities
+	figuring   pace // of gauges
 	lost       bool
 }
 
-func newGroup(device Device, sink Sink, opts Options) *group {
+func newGroup(device Device, devices int, sink Sink, opts Options) *group {
 	g := &group{device: device, began: time.Now(), info: device.Info(), sink: sink, opts: opts}
+	g.reading, g.figuring = newPace(activityBudget(devices)), newPace(figureShare)
 	g.known = timeline.GPU{
 		Index: g.info.Index, UUID: g.info.UUID, Name: g.info.Name, Driver: g.info.Driver,
 		Simulated: g.info.Simulated, OtherProcesses: -1,
@@ -126,7 +129,7 @@ func newGroup(device Device, sink Sink, opts Options) *group {
 	g.gauges = []*gauge{
 		{name: "mem", unit: "B", every: opts.Interval, read: g.readMemory},
 		{name: "power", unit: "W", every: slow, read: device.Power},
-		{name: "energy", unit: "J", every: opts.Interval, read: g.readEnergy},
+		{name: "energy", unit: "J", every: max(opts.Interval, energyInterval), read: g.readEnergy},
 		{name: "clock", unit: "MHz", every: slow, read: device.Clock},
 		{name: "temp", unit: "°C", every: slow, read: device.Temperature},
 		{name: "throttle", unit: "", every: slow, read: g.readThrottle},
@@ -141,7 +144,6 @@ func (g *group) id(lane string) string { return fmt.Sprintf("gpu%d.%s", g.info.I
 func (g *group) run(ctx context.Context) {
 	g.open()
 	g.describe()
-	g.pace.start()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for !g.lost {
@@ -152,14 +154,11 @@ func (g *group) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		now := time.Now()
-		next := g.readActivity(now)
-		for _, lane := range g.gauges {
-			next = earlier(next, g.readGauge(lane, now))
-		}
-		next = earlier(next, g.readErrors(now))
-		if g.pace.tooCostly() {
-			g.sink.Note(timeline.NoteSlower, g.id("*"), fmt.Sprintf("reading the figures took more than 1 %% of a core: they are read %d times less often", g.pace.factor))
-		}
+		next := earlier(
+			g.reading.of(func() time.Time { return g.readActivity(now) }),
+			g.figuring.of(func() time.Time { return g.readGauges(now) }))
+		g.slower(&g.reading, g.id("util"), "reading activity took more than 4 % of a core, or of its share of all: it is")
+		g.slower(&g.figuring, g.id("*"), "reading the figures took more than 1 % of a core: they are")
 		if next.IsZero() { // every lane has ended
 			<-ctx.Done()
 			break
@@ -167,6 +166,21 @@ func (g *group) run(ctx context.Context) {
 		timer.Reset(time.Until(next))
 	}
 	g.closeActivities()
+}
+
+// readGauges reads all figures that are due and returns when to come again.
+func (g *group) readGauges(now time.Time) (next time.Time) {
+	for _, lane := range g.gauges {
+		next = earlier(next, g.readGauge(lane, now))
+	}
+	return earlier(next, g.readErrors(now))
+}
+
+// slower lets the report say that something is read less often from now on, where that is so.
+func (g *group) slower(p *pace, lane, why string) {
+	if p.tooCostly() {
+		g.sink.Note(timeline.NoteSlower, lane, fmt.Sprintf("%s read %d times less often", why, p.factor))
+	}
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -221,7 +235,7 @@ func (g *group) readActivity(now time.Time) time.Time {
 		return now // the next source at once; there may be none
 	}
 	g.write(a, windows)
-	g.activityAt = now.Add(time.Duration(g.pace.factor) * a.Period())
+	g.activityAt = now.Add(time.Duration(g.reading.factor) * a.Period())
 	return g.activityAt
 }
 
@@ -258,7 +272,7 @@ const utilPoints = 1 << 16
 
 func (g *group) write(a Activity, windows []Window) {
 	for _, w := range windows {
-		from, at := g.sink.Since(w.From), g.sink.Since(w.At)
+		from, at := max(g.sink.Since(w.From), 0), g.sink.Since(w.At)
 		if at <= 0 {
 			continue
 		}

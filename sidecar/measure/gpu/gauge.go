@@ -35,7 +35,7 @@ func (g *group) readGauge(lane *gauge, now time.Time) time.Time {
 		return lane.at
 	}
 	g.slowDown(lane, now)
-	lane.at = now.Add(time.Duration(max(g.pace.factor, 1)) * lane.every)
+	lane.at = now.Add(time.Duration(g.figuring.factor) * lane.every)
 	value, err := lane.read()
 	switch {
 	case err == nil:

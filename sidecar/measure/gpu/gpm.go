@@ -12,6 +12,10 @@ import (
 // gpmPeriod is just above the 100 ms two samples must lie apart (nvml.h l. 13889).
 const gpmPeriod = 102 * time.Millisecond
 
+// gpmLate is how old the counters are that a sample has, on average. The driver takes them each 100 ms, at times of its
+// own, and hands them out some time later: on two H100 they were 40 to 190 ms old (docs/decisions/gpm-late.md).
+const gpmLate = 110 * time.Millisecond
+
 // gpmMetrics says which of GPM's metrics we ask for. Its PCIe figures are MiB/s.
 var gpmMetrics = []struct {
 	metric Metric
@@ -32,7 +36,8 @@ var gpmMetrics = []struct {
 type gpm struct {
 	d         *nvmlDevice
 	last, new nvml.GpmSample
-	lastAt    int64         // CLOCK_MONOTONIC; 0 = no sample yet
+	lastAt    int64         // of its counters, CLOCK_MONOTONIC; 0 = no sample yet
+	late      time.Duration // by how much counters are older than the sample
 	sum       time.Duration // of the windows' lengths
 	count     int
 	query     nvml.GpmMetricsGetType // 13 KB, kept
@@ -56,6 +61,9 @@ func openGPM(d *nvmlDevice) (Activity, error) {
 		return nil, fmt.Errorf("GPM: %w: it needs Hopper or newer", ErrUnsupported)
 	}
 	g := &gpm{d: d}
+	if !d.info.Simulated { // whose counters are of the moment
+		g.late = gpmLate
+	}
 	for _, sample := range []*nvml.GpmSample{&g.last, &g.new} {
 		err := d.api.call("nvmlGpmSampleAlloc", func() (code nvml.Return) {
 			*sample, code = d.api.lib.GpmSampleAlloc()
@@ -102,14 +110,14 @@ func (g *gpm) Close() {
 
 func (g *gpm) Read() ([]Window, error) {
 	before := timeline.Monotonic()
-	if g.lastAt != 0 && before-g.lastAt < int64(100*time.Millisecond) {
+	if g.lastAt != 0 && before-int64(g.late)-g.lastAt < int64(100*time.Millisecond) {
 		return nil, nil
 	}
 	if err := g.sample(); err != nil {
 		return nil, err
 	}
 	after := timeline.Monotonic()
-	from, at := g.lastAt, before+(after-before)/2
+	from, at := g.lastAt, before+(after-before)/2-int64(g.late)
 	defer func() {
 		g.last, g.new = g.new, g.last
 		g.lastAt = at

@@ -167,19 +167,47 @@ func processCPU(t testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// A device whose calls take a lot of CPU is asked less often.
+// A device whose calls take a lot of CPU is asked less often; activity may cost more than figures.
 func TestPaceStretchesCostlyPolling(t *testing.T) {
+	for name, p := range map[string]pace{"figures": newPace(figureShare), "activity": newPace(activityShare)} {
+		spend := func(share float64) bool {
+			p.checked = time.Now().Add(-paceWindow)
+			p.spent = time.Duration(share * float64(paceWindow))
+			return p.tooCostly()
+		}
+		if spend(0.9*p.share) || p.factor != 1 {
+			t.Errorf("%s: factor %d after spending less than it may", name, p.factor)
+		}
+		if !spend(1.1*p.share) || p.factor != 2 {
+			t.Errorf("%s: factor %d after spending more than it may, want 2", name, p.factor)
+		}
+		if spend(0) || p.factor != 2 {
+			t.Errorf("%s: factor %d after spending next to nothing, want 2 still", name, p.factor)
+		}
+	}
+}
+
+// What is spent is the reading's own CPU time.
+func TestPaceCountsTheReading(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p := pace{}
-	p.start()
-	p.checked = p.checked.Add(-paceWindow) // two seconds ago
-	p.cpuSince -= paceWindow / 50          // of which 2 % were spent
-	if !p.tooCostly() || p.factor != 2 {
-		t.Errorf("factor %d after spending 2 %%, want 2", p.factor)
+	p := newPace(figureShare)
+	p.of(func() time.Time {
+		for end := ThreadCPU() + 20*time.Millisecond; ThreadCPU() < end; {
+		}
+		return time.Time{}
+	})
+	if p.spent < 20*time.Millisecond || p.spent > 200*time.Millisecond {
+		t.Errorf("%v of a reading that took 20 ms", p.spent)
 	}
-	p.checked = p.checked.Add(-paceWindow)
-	if p.tooCostly() || p.factor != 2 {
-		t.Errorf("factor %d after spending next to nothing, want 2 still", p.factor)
+}
+
+func TestActivityOfManyDevicesCostsNoMoreThanTheMachineHas(t *testing.T) {
+	cores := float64(runtime.NumCPU())
+	if got := activityBudget(1000); got > machineShare*cores/1000 {
+		t.Errorf("each of 1000 devices may cost %v of a core", got)
+	}
+	if got := activityBudget(1); got > activityShare {
+		t.Errorf("one device may cost %v of a core", got)
 	}
 }

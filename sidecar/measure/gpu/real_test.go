@@ -3,9 +3,12 @@ package gpu
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +35,51 @@ func TestRealGPU(t *testing.T) {
 	}
 	if track(r, "gpu0.mem") == nil {
 		t.Error("not even the memory could be read")
+	}
+}
+
+// TestRealGPUCosts prints what each reading takes, and of that on the CPU: medians of 25, 110 ms apart.
+func TestRealGPUCosts(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	d := Open(systemLibrary)
+	if err := d.Err(); err != nil {
+		requirement.Missing(t, requirement.GPU, "needs an NVIDIA GPU: %v", err)
+	}
+	for _, device := range d.Devices() {
+		readings := map[string]func() error{
+			"memory":      func() error { _, err := device.Memory(); return err },
+			"power":       func() error { _, err := device.Power(); return err },
+			"energy":      func() error { _, err := device.Energy(); return err },
+			"clock":       func() error { _, err := device.Clock(); return err },
+			"temperature": func() error { _, err := device.Temperature(); return err },
+			"throttle":    func() error { _, err := device.Throttle(); return err },
+			"processes":   func() error { _, err := device.Processes(); return err },
+		}
+		activities, err := device.Activities()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range activities {
+			defer a.Close()
+			readings[a.Source()] = func() error { _, err := a.Read(); return err }
+		}
+		wall, cpu := map[string][]time.Duration{}, map[string][]time.Duration{}
+		for range 25 {
+			time.Sleep(110 * time.Millisecond)
+			for name, read := range readings {
+				began, before := time.Now(), ThreadCPU()
+				if err := read(); err != nil {
+					t.Logf("%s: %v", name, err)
+				}
+				wall[name], cpu[name] = append(wall[name], time.Since(began)), append(cpu[name], ThreadCPU()-before)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(readings)) {
+			slices.Sort(wall[name])
+			slices.Sort(cpu[name])
+			t.Logf("%s: %v, on the CPU %v (most %v)", name, wall[name][12], cpu[name][12], cpu[name][24])
+		}
 	}
 }
 
@@ -97,7 +145,7 @@ func work(t *testing.T, library string) <-chan struct{} {
 	if library != systemLibrary { // a fake one works by its script
 		return idle(3)
 	}
-	python := filepath.Join("..", "..", "..", ".cache", "torch", "bin", "python")
+	python := filepath.Join(cmp.Or(os.Getenv("OMNI_PERF_TORCH"), filepath.Join("..", "..", "..", ".cache", "torch")), "bin", "python")
 	program := filepath.Join("..", "..", "..", "magics", "tests", "programs", "train.py")
 	if _, err := os.Stat(python); err != nil {
 		t.Log("the GPU has nothing to do meanwhile: tools/torch installs what a training needs")

@@ -8,10 +8,10 @@ import (
 // Rank is a process's place in a distributed run, as its launcher put it in the environment.
 // What is unknown is -1.
 type Rank struct {
-	Global int // among all: RANK
-	Local  int // among those of its machine
-	Node   int // its machine among the machines
-	World  int // how many there are
+	Global int    // among all: RANK
+	Local  int    // among those of its machine
+	Node   int    // its machine among the machines
+	World  int    // how many there are
 	Run    string // what its launcher calls the run, with the launcher's name; empty: unknown
 }
 

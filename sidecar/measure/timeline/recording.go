@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"sort"
 	"strconv"
 	"time"
 )
@@ -448,6 +449,15 @@ func (s *Sampling) Keep(from Nanos, interval time.Duration) {
 	if last > 0 && interval > 0 && interval != last {
 		s.Changes = append(s.Changes, IntervalChange{From: from, Interval: interval})
 	}
+}
+
+// At is the interval that was kept at a time.
+func (s *Sampling) At(t Nanos) Nanos {
+	after := sort.Search(len(s.Changes), func(i int) bool { return s.Changes[i].From > t })
+	if after == 0 {
+		return Nanos(s.Interval)
+	}
+	return Nanos(s.Changes[after-1].Interval)
 }
 
 // Kept is the interval that was kept over a recording of length d, on average.

@@ -72,9 +72,10 @@ var causeRules = []causeRule{
 	{cause: Sync, device: true, function: "synchronize"}, // torch.cuda's, a stream's, an event's, cupy's
 	{cause: Sync, device: true, means: origin.Synchronizes},
 	{cause: Sync, device: true, source: regexp.MustCompile(
-		`\.(item|tolist|cpu|numpy|block_until_ready)\(|\bsynchronize\(|\bdevice_get\(|\bfloat\(\s*\w*loss|\basnumpy\(`)},
+		`\.(item|tolist|cpu|numpy|block_until_ready)\(|\b\w*[sS]ynchronize\(|\bdevice_get\(|\bfloat\(\s*\w*loss|\basnumpy\(`)},
 	{cause: Copy, device: true, source: regexp.MustCompile(`\.(to|cuda|copy_)\(|\bdevice_put\(|\bcp\.asarray\(`)},
 	{cause: Launch, device: true, states: onCPU, means: origin.Launches},
+	{cause: Launch, device: true, states: offCPU, means: origin.RunsBackward}, // by a thread of autograd's, which it waits for
 	{cause: Launch, device: true, states: onCPU, source: regexp.MustCompile(`\.backward\(|\b(optimizer|opt|optim|scaler)\.step\(|\bmodel\(`)},
 
 	{cause: UserInput, inner: true, states: offCPU, means: origin.AsksUser},

@@ -31,7 +31,7 @@ func TestClassify(t *testing.T) {
 	const std = "/usr/lib/python3.12/"
 	cell := "for batch in loader:\n    loss.item()\n    x.to('cuda')\n    torch.save(m, f)\n    time.sleep(1)\n    y = f(x)\n" +
 		"name = input()\n    os.system('make')\n    rows = cursor.fetchall()\n    import pandas\n    await gather(a.get(u), a.get(v))\n" +
-		"    select.select([s], [], [], 1)\n    frame = frame.select(names)\n    select([child.stdout], [], [])"
+		"    select.select([s], [], [], 1)\n    frame = frame.select(names)\n    select([child.stdout], [], [])\n    cupy.cuda.runtime.deviceSynchronize()"
 	at := func(l int, below ...timeline.Frame) []timeline.Frame {
 		return append(below, timeline.Frame{Function: "<module>", File: cellFile, Line: l})
 	}
@@ -68,8 +68,10 @@ func TestClassify(t *testing.T) {
 		{".item() in the cell", at(2), native, Sync, Native, 2},
 		{".item() text, but deeper in a library", at(2, lib(site+"numpy/core/fromnumeric.py", "sum")), python, Python, "", 2},
 		{"synchronize in Python", at(6, lib(site+"simulated_gpu.py", "SimulatedGPU.synchronize")), waiting, Sync, Waiting, 6},
+		{"synchronizing in C", at(15), native, Sync, Native, 15},
 		{"copy", at(3), native, Copy, Native, 3},
 		{"a launch", at(6, lib(torchModule, "Module._call_impl")), python, Launch, Python, 6},
+		{"a thread of autograd's launches", at(6, lib(site+"torch/autograd/graph.py", "_engine_run_backward")), waiting, Launch, Waiting, 6},
 		{"checkpoint by text", at(4), io, Checkpoint, InOut, 4},
 		{"checkpoint by frame", at(6, lib(site+"torch/serialization.py", "_save")), native, Checkpoint, "", 6},
 		{"compiling", at(6, lib(dynamo, "_compile")), python, Compile, "", 6},

@@ -17,6 +17,7 @@ type Device struct {
 	windows []window // in order, not overlapping
 	// kernelWait is the gap up to which an exact one is queued.
 	kernelWait time.Duration
+	sampling   *timeline.Sampling // of the stacks
 	Time       DeviceTime
 	shares     *attribution // nil unless used
 	Idle       DeviceBreakdown
@@ -37,7 +38,7 @@ func Devices(rec *timeline.Recording, kernelWait time.Duration) []*Device {
 	get := func(index int) *Device {
 		d := byIndex[index]
 		if d == nil {
-			d = &Device{Index: index}
+			d = &Device{Index: index, sampling: &rec.Sampling}
 			byIndex[index] = d
 		}
 		return d

@@ -13,6 +13,7 @@ import (
 // Divide attributes the device's idle time to what a thread did; without a model if it is to be quick.
 func (d *Device) Divide(h *activity.History, quick bool) {
 	var model *activityModel
+	h = released(h, d.windows, d.sampling.At)
 	d.shares = attribute(h, d.windows, nil)
 	if !quick && d.shares.ambiguity() > exactBounds {
 		model = chooseModel(h, onlySampled(d.working()))
