@@ -189,4 +189,4 @@ def test_a_profiler_of_the_programs_own(torch_kernel: Kernel, folder: Folder) ->
     document = shown(torch_kernel, ran, folder, "own")
     kernels = value(torch_kernel, "sum('\"cat\": \"kernel\"' in line for line in open('own.json'))")
     print("kernels in the program's own trace", kernels, [trace["events"] for trace in document["traces"]])
-    assert kernels > 1000 and document["idle"]["method"] == "exact"
+    assert kernels > 1000 and any("exact from" in note["text"] for note in document["notes"])
