@@ -100,9 +100,9 @@ func (w *watch) attach(ctx context.Context) {
 			}
 			continue
 		}
-		start := pystack.ThreadCPU()
+		start := timeline.ThreadCPU()
 		w.try(a)
-		left -= pystack.ThreadCPU() - start
+		left -= timeline.ThreadCPU() - start
 	}
 }
 

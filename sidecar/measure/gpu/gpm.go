@@ -13,7 +13,7 @@ import (
 const gpmPeriod = 102 * time.Millisecond
 
 // gpmLate is how old the counters are that a sample has, on average. The driver takes them each 100 ms, at times of its
-// own, and hands them out some time later: on two H100 they were 40 to 190 ms old (docs/decisions/gpm-late.md).
+// own, and hands them out some time later: on an H100 they were, in two sessions, 40 to 190 ms old (docs/decisions/gpm-late.md).
 const gpmLate = 110 * time.Millisecond
 
 // gpmMetrics says which of GPM's metrics we ask for. Its PCIe figures are MiB/s.
@@ -96,7 +96,7 @@ func (g *gpm) Resolution() time.Duration {
 	return g.sum / time.Duration(g.count)
 }
 
-// Finish leaves a rest of less than 100 ms unknown: GPM has no figure for it.
+// Finish leaves a rest of less than 100 ms unknown, for which GPM has no figure, and what is later than its counters.
 func (g *gpm) Finish() ([]Window, error) { return g.Read() }
 
 func (g *gpm) Close() {

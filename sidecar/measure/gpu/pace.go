@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 // pace keeps what one kind of reading costs below a share of a core by stretching its intervals. Its thread must be
@@ -38,9 +38,9 @@ func newPace(share float64) pace { return pace{share: share, factor: 1, checked:
 
 // of calls a reading and adds what it costs.
 func (p *pace) of(read func() time.Time) time.Time {
-	before := ThreadCPU()
+	before := timeline.ThreadCPU()
 	next := read()
-	p.spent += ThreadCPU() - before
+	p.spent += timeline.ThreadCPU() - before
 	return next
 }
 
@@ -57,12 +57,4 @@ func (p *pace) tooCostly() bool {
 	}
 	p.factor *= 2
 	return true
-}
-
-func ThreadCPU() time.Duration {
-	var spent unix.Timespec // getrusage counts in ticks of 4 ms on some kernels
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &spent) != nil {
-		return 0
-	}
-	return time.Duration(spent.Nano())
 }

@@ -193,7 +193,7 @@ func TestPaceCountsTheReading(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	p := newPace(figureShare)
 	p.of(func() time.Time {
-		for end := ThreadCPU() + 20*time.Millisecond; ThreadCPU() < end; {
+		for end := timeline.ThreadCPU() + 20*time.Millisecond; timeline.ThreadCPU() < end; {
 		}
 		return time.Time{}
 	})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 )
 
@@ -68,11 +69,11 @@ func TestRealGPUCosts(t *testing.T) {
 		for range 25 {
 			time.Sleep(110 * time.Millisecond)
 			for name, read := range readings {
-				began, before := time.Now(), ThreadCPU()
+				began, before := time.Now(), timeline.ThreadCPU()
 				if err := read(); err != nil {
 					t.Logf("%s: %v", name, err)
 				}
-				wall[name], cpu[name] = append(wall[name], time.Since(began)), append(cpu[name], ThreadCPU()-before)
+				wall[name], cpu[name] = append(wall[name], time.Since(began)), append(cpu[name], timeline.ThreadCPU()-before)
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(readings)) {

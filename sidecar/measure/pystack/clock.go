@@ -119,15 +119,6 @@ func sleepUntil(at int64) {
 	}
 }
 
-// ThreadCPU is the CPU time of the calling thread.
-func ThreadCPU() time.Duration {
-	var ts unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
-		return 0
-	}
-	return time.Duration(ts.Nano())
-}
-
 // pace keeps the sampling within its share of a core.
 type pace struct {
 	asked  time.Duration

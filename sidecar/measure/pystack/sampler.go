@@ -198,7 +198,7 @@ func (s *Sampler) Run(ctx context.Context) {
 	away := newApart(ownThread{})
 	defer away.end()
 	s.clock = newClock(s.opts.Interval)
-	s.cpu, s.at = ThreadCPU(), s.clock.now()
+	s.cpu, s.at = timeline.ThreadCPU(), s.clock.now()
 	s.begun = s.at
 	defer func() {
 		s.mu.Lock()
@@ -275,7 +275,7 @@ func (s *Sampler) tick() {
 	if now-s.at < upkeepEvery {
 		return
 	}
-	cpu := ThreadCPU()
+	cpu := timeline.ThreadCPU()
 	if s.reads > 0 {
 		spent := cpu - s.cpu - time.Duration(s.ticks)*wakeCost
 		s.cost = (s.cost + max(spent/time.Duration(s.reads), time.Microsecond)) / 2

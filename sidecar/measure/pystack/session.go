@@ -119,7 +119,7 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 
 func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *session {
 	s := &session{p: p, sink: sink, opts: opts, clock: clock, first: true,
-		nodes: make(map[nodeKey]timeline.NodeID), waited: make(map[timeline.NodeID]struct{}), lanes: make(map[timeline.ThreadID]*thread), cpuStart: ThreadCPU()}
+		nodes: make(map[nodeKey]timeline.NodeID), waited: make(map[timeline.NodeID]struct{}), lanes: make(map[timeline.ThreadID]*thread), cpuStart: timeline.ThreadCPU()}
 	s.cpuLast = s.cpuStart
 	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
 	for _, t := range p.threads {
@@ -268,7 +268,7 @@ func (s *session) readNewcomers() error {
 // finish reports to the sink what is known only at the end.
 func (s *session) finish(start int64) {
 	s.stats.Wall = time.Duration(s.clock.now() - start)
-	s.stats.CPU = ThreadCPU() - s.cpuStart
+	s.stats.CPU = timeline.ThreadCPU() - s.cpuStart
 	s.stats.Calls = s.p.reader.mem.calls
 	s.stats.Interval = s.clock.interval
 	s.p.reader.mem.calls = 0
@@ -330,7 +330,7 @@ func (s *session) upkeep() {
 
 // keepPace adapts the interval to what the sampling costs.
 func (s *session) keepPace() {
-	cpu := ThreadCPU()
+	cpu := timeline.ThreadCPU()
 	wall := time.Duration(s.at - s.upkeepAt)
 	if s.clock.interval > s.opts.Interval {
 		s.slow += wall

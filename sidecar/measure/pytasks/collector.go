@@ -127,9 +127,9 @@ func (c *Collector) Collect(ctx context.Context, sink Sink) {
 func (s *series) tick() (again time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	before := pystack.ThreadCPU()
+	before := timeline.ThreadCPU()
 	again = s.look()
-	s.spent += pystack.ThreadCPU() - before
+	s.spent += timeline.ThreadCPU() - before
 	return again
 }
 
@@ -156,7 +156,7 @@ func (s *series) look() time.Duration {
 	if at < s.due {
 		return min(max(time.Duration(s.due-at), readEvery), 50*time.Millisecond)
 	}
-	before := pystack.ThreadCPU()
+	before := timeline.ThreadCPU()
 	snapshot, err := s.reader.Read()
 	if s.cpu = cpu; err != nil {
 		return s.failed(err)
@@ -164,7 +164,7 @@ func (s *series) look() time.Duration {
 	end := timeline.Monotonic()
 	s.count(&snapshot)
 	s.take(&snapshot, at+(end-at)/2)
-	spent := pystack.ThreadCPU() - before
+	spent := timeline.ThreadCPU() - before
 	s.due = end + max(int64(s.spend(spent, end)), int64(s.pause(&snapshot)))
 	if s.accounted+int64(describeEvery) < end {
 		s.accounted = end

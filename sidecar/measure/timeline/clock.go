@@ -21,6 +21,9 @@ func Boottime() int64 { return read(unix.CLOCK_BOOTTIME) }
 // Realtime reads CLOCK_REALTIME, the wall clock, which may be set at any time.
 func Realtime() int64 { return read(unix.CLOCK_REALTIME) }
 
+// ThreadCPU is the CPU time of the calling thread. (getrusage counts in ticks of 4 ms on some kernels.)
+func ThreadCPU() time.Duration { return time.Duration(read(unix.CLOCK_THREAD_CPUTIME_ID)) }
+
 func read(id int32) int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(id, &ts); err != nil {

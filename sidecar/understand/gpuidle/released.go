@@ -1,6 +1,7 @@
 package gpuidle
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -17,6 +18,9 @@ const seenOff = 0.55
 // between two such calls loses a quarter of an interval each time, as the part of a change that is put to one side of
 // the work's edge lies in the work, and the part that is put to the other side in the gap.
 func released(h *activity.History, windows []window, every func(timeline.Nanos) timeline.Nanos) *activity.History {
+	if !slices.ContainsFunc(windows, isGap) {
+		return h
+	}
 	out := &activity.History{States: h.States}
 	waits := func(i int) bool {
 		return i >= 0 && i < len(h.Stretches) && h.States[h.Stretches[i].State].Cause == activity.Sync
