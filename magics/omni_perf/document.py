@@ -184,9 +184,21 @@ def _blocked(names: _Names) -> list[Row]:
             "longest_s": _seconds(row["longest_ns"]),
             "times": row["times"],
             "process": names.process(row["process"]),
+            **_holder(names, row.get("holder")),
         }
         for row in names.document.get("blocked", [])
     ]
+
+
+def _holder(names: _Names, holder: Row | None) -> Row:
+    """Where the thread was that had a lock."""
+    if holder is None:
+        return {"holder_file": None, "holder_line": None, "held_s": None}
+    return {
+        "holder_file": names.file(holder["file"]),
+        "holder_line": holder["line"],
+        "held_s": _seconds(holder["held_ns"]),
+    }
 
 
 def _awaits(names: _Names) -> list[Row]:

@@ -55,7 +55,7 @@ class _Saved(TypedDict):
 TITLES = {
     "lines": "Lines of your own code",
     "functions": "Functions",
-    "blocked": "What system calls waited for",
+    "blocked": "What threads were blocked on",
     "awaits": "Where tasks of event loops waited",
     "memory": "Growth of resident memory",
     "memory_functions": "Growth of resident memory by function",
@@ -129,7 +129,8 @@ class Report:
                       process: your own lines
         functions     function, file, line, kind, self_s, total_s, incomplete_s, state_s, process
         blocked       file, line, function, text, call, kind, object, blocked_s, main_s, longest_s,
-                      times, process: what system calls waited for
+                      times, process, holder_file, holder_line, held_s: what threads were blocked
+                      on in system calls, and for locks
         memory        file, line, function, text, grown_bytes, uncertain_bytes, at_peak_bytes,
                       process: growth of resident memory; memory_functions: by function
         gpu_memory    device, file, line, function, text, grown_bytes, uncertain_bytes, process:

@@ -146,6 +146,11 @@ func (p *part) tables() {
 	})...)
 	d.Blocked = append(d.Blocked, rowsOf(p, r.Blocked, func(w *report.Blocked) *int {
 		w.File, w.Function = p.code.files[w.File], p.code.function(w.Function)
+		if w.Holder != nil {
+			h := *w.Holder
+			h.File, h.Function = p.code.files[h.File], p.code.function(h.Function)
+			w.Holder = &h
+		}
 		return &w.Process
 	})...)
 	d.Awaits = append(d.Awaits, rowsOf(p, r.Awaits, func(a *report.Await) *int {

@@ -20,6 +20,7 @@ type Code struct {
 	FirstLine int32
 	Lines     LineTable
 	FrameLen  uint64 // bytes of a frame of it, locals and stack included
+	Locals    uint64 // of a frame: behind so many local variables its stack begins
 	Count     int32  // instructions, caches counted
 
 	// Before this instruction a frame is still being made (cells, or the generator
@@ -45,6 +46,7 @@ func (o *Objects) Code(addr uint64) (*Code, error) {
 	} else {
 		c.FrameLen = (uint64(Half(head, l.Code.StackSize))+uint64(Half(head, l.Code.LocalsCount)))*WordSize + l.Frame.Size
 	}
+	c.Locals = uint64(Half(head, l.Code.LocalsCount))
 	if c.FrameLen < l.Frame.Size || c.FrameLen > maxFrameLen {
 		return nil, fmt.Errorf("code object with frames of %d bytes", c.FrameLen)
 	}

@@ -21,6 +21,7 @@ var tables = map[string][]field{
 		{"PyThreadState.next", 8, "cpython/pystate.h"},
 		{"PyThreadState.interp", 16, "cpython/pystate.h"},
 		{"PyThreadState.cframe", 56, "cpython/pystate.h"},
+		{"PyThreadState.thread_id", 152, "cpython/pystate.h"},
 		{"PyThreadState.native_thread_id", 160, "cpython/pystate.h"},
 		{"PyThreadState.datastack_chunk", 296, "cpython/pystate.h"},
 		{"PyThreadState.datastack_top", 304, "cpython/pystate.h"},
@@ -34,6 +35,7 @@ var tables = map[string][]field{
 		{"_PyInterpreterFrame.localsplus", 72, "internal/pycore_frame.h"},
 		{"PyGenObject.gi_frame_state", 75, "cpython/genobject.h"},
 		{"PyGenObject.gi_iframe", 80, "cpython/genobject.h"},
+		{"PyCodeObject.co_exceptiontable", 40, "cpython/code.h"},
 		{"PyCodeObject.co_stacksize", 68, "cpython/code.h"},
 		{"PyCodeObject.co_firstlineno", 72, "cpython/code.h"},
 		{"PyCodeObject.co_nlocalsplus", 76, "cpython/code.h"},
@@ -71,6 +73,7 @@ var tables = map[string][]field{
 		{"PyThreadState.next", 8, "cpython/pystate.h"},
 		{"PyThreadState.interp", 16, "cpython/pystate.h"},
 		{"PyThreadState.cframe", 56, "cpython/pystate.h"},
+		{"PyThreadState.thread_id", 136, "cpython/pystate.h"},
 		{"PyThreadState.native_thread_id", 144, "cpython/pystate.h"},
 		{"PyThreadState.datastack_chunk", 232, "cpython/pystate.h"},
 		{"PyThreadState.datastack_top", 240, "cpython/pystate.h"},
@@ -83,7 +86,9 @@ var tables = map[string][]field{
 		{"_PyInterpreterFrame.localsplus", 72, "internal/pycore_frame.h"},
 		{"PyGenObject.gi_frame_state", 67, "cpython/genobject.h"},
 		{"PyGenObject.gi_iframe", 72, "cpython/genobject.h"},
+		{"PyCodeObject.co_exceptiontable", 40, "cpython/code.h"},
 		{"PyCodeObject.co_firstlineno", 68, "cpython/code.h"},
+		{"PyCodeObject.co_nlocalsplus", 72, "cpython/code.h"},
 		{"PyCodeObject.co_framesize", 76, "cpython/code.h"},
 		{"PyCodeObject.co_version", 92, "cpython/code.h"},
 		{"PyCodeObject.co_localsplusnames", 96, "cpython/code.h"},
@@ -120,6 +125,8 @@ var undescribed = map[string][]field{
 		{"_PyInterpreterFrame.stacktop", 64, "internal/pycore_frame.h"},
 		{"PyGenObject.gi_frame_state", 67, "cpython/genobject.h"},
 		{"PyGenObject.gi_iframe", 72, "cpython/genobject.h"},
+		{"PyCodeObject.co_exceptiontable", 40, "cpython/code.h"},
+		{"PyCodeObject.co_nlocalsplus", 72, "cpython/code.h"},
 		{"PyCodeObject.co_framesize", 76, "cpython/code.h"},
 		{"PyCodeObject.co_version", 92, "cpython/code.h"},
 		{"PyHeapTypeObject.ht_cached_keys", 880, "cpython/object.h"},
@@ -133,6 +140,8 @@ var undescribed = map[string][]field{
 		{"sizeof TaskObj", 144, "Modules/_asynciomodule.c"},
 	},
 	"3.14": {
+		{"PyCodeObject.co_exceptiontable", 40, "cpython/code.h"},
+		{"PyCodeObject.co_nlocalsplus", 72, "cpython/code.h"},
 		{"PyCodeObject.co_framesize", 76, "cpython/code.h"},
 		{"PyCodeObject.co_version", 92, "cpython/code.h"},
 		{"PyHeapTypeObject.ht_cached_keys", 880, "cpython/object.h"},
@@ -146,6 +155,8 @@ var undescribed = map[string][]field{
 		{"sizeof TaskObj", 168, "Modules/_asynciomodule.c"},
 	},
 	"3.15": {
+		{"PyCodeObject.co_exceptiontable", 40, "cpython/code.h"},
+		{"PyCodeObject.co_nlocalsplus", 72, "cpython/code.h"},
 		{"PyCodeObject.co_framesize", 76, "cpython/code.h"},
 		{"PyCodeObject.co_version", 92, "cpython/code.h"},
 		{"TaskObj.task_loop", 16, "Modules/_asynciomodule.c"},
@@ -165,6 +176,7 @@ var relatives = []struct {
 	distance int64
 	header   string
 }{
+	{"PyThreadState.thread_id", "PyThreadState.native_thread_id", -8, "cpython/pystate.h"},
 	{"PyThreadState.datastack_top", "PyThreadState.datastack_chunk", 8, "cpython/pystate.h"},
 	{"PyCodeObject._co_firsttraceable", "PyCodeObject.co_code_adaptive", -16, "cpython/code.h"}, // before co_extra, the last pointer
 	{"sizeof PyCompactUnicodeObject", "sizeof PyASCIIObject", 16, "cpython/unicodeobject.h"},    // utf8_length and utf8

@@ -22,6 +22,7 @@ type Layout struct {
 	}
 	Thread struct {
 		Next, Interp, NativeID uint64
+		Ident                  uint64 // what threading calls so; locks have it of their owner
 		Frame                  uint64 // current_frame, or cframe where CFrame.Is is set
 		Chunk, Top             uint64
 		Size                   uint64 // bytes from the start that hold all of these
@@ -68,7 +69,8 @@ type Layout struct {
 		Filename, Name, Qualname, LineTable uint64
 		FirstLine, Instructions             uint64
 		FrameSize                           uint64 // in words; 0 = computed (3.11)
-		StackSize, LocalsCount              uint64 // of which
+		StackSize, LocalsCount              uint64 // of which; the first is used for 3.11 alone
+		ExceptionTable                      uint64
 		FirstTraceable                      uint64 // in instructions
 		Version                             uint64 // 0 = has none (3.11)
 		LocalNames                          uint64
@@ -157,6 +159,7 @@ func layoutOf(v Version, at map[string]uint64) (*Layout, error) {
 
 	l.Thread.Next, l.Thread.Interp = at["PyThreadState.next"], at["PyThreadState.interp"]
 	l.Thread.NativeID, l.Thread.Frame = at["PyThreadState.native_thread_id"], at["PyThreadState.current_frame"]
+	l.Thread.Ident = at["PyThreadState.thread_id"]
 	l.Thread.Chunk, l.Thread.Top = at["PyThreadState.datastack_chunk"], at["PyThreadState.datastack_top"]
 	if at["PyThreadState.cframe"] != 0 {
 		l.CFrame.Is, l.CFrame.Frame, l.Thread.Frame = true, at["_PyCFrame.current_frame"], at["PyThreadState.cframe"]
@@ -191,7 +194,7 @@ func layoutOf(v Version, at map[string]uint64) (*Layout, error) {
 	c.Instructions, c.FirstTraceable = at["PyCodeObject.co_code_adaptive"], at["PyCodeObject._co_firsttraceable"]
 	c.FrameSize, c.Version = at["PyCodeObject.co_framesize"], at["PyCodeObject.co_version"]
 	c.StackSize, c.LocalsCount = at["PyCodeObject.co_stacksize"], at["PyCodeObject.co_nlocalsplus"]
-	c.LocalNames = at["PyCodeObject.co_localsplusnames"]
+	c.LocalNames, c.ExceptionTable = at["PyCodeObject.co_localsplusnames"], at["PyCodeObject.co_exceptiontable"]
 
 	l.Str.Length, l.Str.State = at["PyASCIIObject.length"], at["PyASCIIObject.state"]
 	l.Str.ASCII, l.Str.Compact = at["sizeof PyASCIIObject"], at["sizeof PyCompactUnicodeObject"]

@@ -33,6 +33,9 @@ const (
 	roleLoop // runs the loop, maybe in C without a frame for the selector
 	roleRun  // and has the coroutine, or a task of it, among its locals
 	roleHub  // gevent's loop, which runs in a greenlet of its own
+	// roleNotified waits for a condition: it has given the condition's lock away meanwhile, and waits for one that
+	// nobody has, in the sense of a lock's holder.
+	roleNotified
 )
 
 // roleOf returns it by asyncio's names.
@@ -47,9 +50,14 @@ func roleOf(function, file string) role {
 		return roleRun
 	case strings.HasSuffix(file, "/gevent/hub.py") && function == "Hub.run":
 		return roleHub
+	case strings.HasSuffix(file, "/threading.py") && function == "Condition.wait":
+		return roleNotified
 	}
 	return roleOther
 }
+
+// ofLoop reports whether it is of an event loop.
+func (r role) ofLoop() bool { return r != roleOther && r != roleNotified }
 
 // maxAwaits bounds the coroutines of one chain: of a longer one nothing is shown, as its
 // innermost is not known. Of more than keptWhole the outermost and the innermost are kept.
@@ -76,7 +84,7 @@ func (t *thread) loopTop() int {
 		return 0
 	case t.stack[n-1].object.role == roleSelect:
 		return n - 1
-	case t.stack[n-1].object.role != roleOther:
+	case t.stack[n-1].object.role.ofLoop():
 		return n
 	}
 	return 0

@@ -38,7 +38,11 @@ var onDescriptor = map[int]bool{
 }
 
 // waitingFor adds to what a thread does what it waits for, if the system shows that.
-func (s *session) waitingFor(c call, a activity) call {
+func (s *session) waitingFor(t *thread, c call, a activity) call {
+	if c.leaf == leafLock {
+		c.on = s.lockOf(t, a.args[0])
+		return c
+	}
 	if c.state != timeline.StateWaiting && c.state != timeline.StateIO || !a.known || a.syscall < 0 {
 		return c
 	}

@@ -13,7 +13,8 @@ type codeObject struct {
 	*cpython.Code
 	operations map[int32]operation // of the instructions looked at
 	role       role
-	locals     map[string]int // numbers of the local variables looked for; -1 for none of that name
+	locals     map[string]int    // numbers of the local variables looked for; -1 for none of that name
+	handlers   *cpython.Handlers // of exceptions; nil: not looked at
 
 	nameless   bool   // a module's or a statement's, or of a function without a name in one
 	born       uint64 // the cache's epoch when it was first seen

@@ -64,7 +64,7 @@ func (s *session) holds(h *thread, g *gilGroup) {
 	}
 	c := call{state: timeline.StatePython, leaf: ts.leaf}
 	if a.known && !a.running {
-		c = s.waitingFor(describeActivity(a, g.addr), a)
+		c = s.waitingFor(h, describeActivity(a, g.addr), a)
 	}
 	if c.state == timeline.StateGIL { // it had the GIL when that was read, and has handed it over since
 		c = call{state: timeline.StatePython, leaf: ts.leaf}
@@ -106,7 +106,7 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	if s.maybeStopped(a) {
 		return
 	}
-	c := s.awake(t, s.waitingFor(describeActivity(a, g.addr), a))
+	c := s.awake(t, s.waitingFor(t, describeActivity(a, g.addr), a))
 	if c.state == ts.state && c.leaf == ts.leaf {
 		most := probeMost
 		if a.running {
@@ -118,6 +118,9 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	}
 	if c.state == timeline.StateOff {
 		ts.probeEvery = 0 // it soon runs
+	}
+	if c.on != 0 && c.leaf == leafLock { // it may wait for another at the same line by now
+		ts.probeEvery = min(ts.probeEvery, probeWaiter)
 	}
 	ts.probeAt = s.at + ts.probeEvery
 	ts.ran = ts.ran || a.running

@@ -22,6 +22,8 @@ const (
 	probeMost    = int64(2560 * time.Millisecond)
 	probeIdle    = int64(320 * time.Millisecond) // the second question about a thread that does not run at the start
 	probeRunning = int64(10 * time.Millisecond)  // the most while it is on a CPU
+	probeLock    = int64(8 * time.Millisecond)   // between two questions who has the locks that are waited for
+	probeWaiter  = int64(64 * time.Millisecond)  // the most while it waits for a lock that somebody is known to have
 	probeRounds  = 4                             // threads looked at for a due question per tick
 	maxNodeCache = 1 << 17                       // entries
 )
@@ -61,6 +63,7 @@ type session struct {
 	gil     gilTracks
 	growth  growth
 	blocked blocked
+	locks   locks
 
 	upkeepAt, cpuAt int64
 	cpuStart        time.Duration
@@ -219,6 +222,7 @@ func (s *session) tick() error {
 			return err
 		}
 	}
+	s.lookAtLocks()
 	return nil
 }
 

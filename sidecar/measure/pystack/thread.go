@@ -63,6 +63,7 @@ type threadSession struct {
 	state      timeline.State
 	wait       timeline.Wait
 	on         timeline.ObjectID
+	lock       lockWait // that it was last found to wait for
 	leaf       string
 
 	probeAt    int64          // CLOCK_MONOTONIC from which the kernel is asked again

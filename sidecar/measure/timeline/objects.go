@@ -5,14 +5,15 @@ import (
 	"path"
 )
 
-// Object is what a thread that is blocked in a system call waits for, as far as the system shows it.
+// Object is what a thread that is blocked in a system call waits for, as far as the system, or the interpreter, shows it.
 type Object struct {
-	Call string // "recv", "fsync"
-	Kind ObjectKind
-	Name string // of a file its path, of a socket its peer; empty: not known, or not to be shown
+	Call   string // "recv", "fsync"
+	Kind   ObjectKind
+	Name   string   // of a file its path, of a socket its peer; empty: not known, or not to be shown
+	Holder ThreadID // of a lock: who has it
 }
 
-// ObjectKind is what a file descriptor stands for.
+// ObjectKind is what a file descriptor stands for, or a lock of the interpreter's.
 type ObjectKind string
 
 // The kinds. A folder stands for files in it, where there are too many to list.
@@ -21,11 +22,12 @@ const (
 	ObjectFolder ObjectKind = "folder"
 	ObjectSocket ObjectKind = "socket"
 	ObjectPipe   ObjectKind = "pipe"
+	ObjectLock   ObjectKind = "lock"
 )
 
 // ObjectKinds lists them.
 func ObjectKinds() []ObjectKind {
-	return []ObjectKind{ObjectFile, ObjectFolder, ObjectSocket, ObjectPipe}
+	return []ObjectKind{ObjectFile, ObjectFolder, ObjectSocket, ObjectPipe, ObjectLock}
 }
 
 // ObjectID indexes Recording.Objects; 0: not known.
@@ -50,7 +52,7 @@ func (o *objects) id(what Object) ObjectID {
 		return id
 	}
 	if what.Kind == ObjectFile && what.Name != "" && len(o.list) > maxFiles {
-		return o.id(Object{what.Call, ObjectFolder, cmp.Or(path.Dir(what.Name), "/")})
+		return o.id(Object{Call: what.Call, Kind: ObjectFolder, Name: cmp.Or(path.Dir(what.Name), "/")})
 	}
 	if len(o.list) == 0 {
 		o.list, o.ids = make([]Object, 1), make(map[Object]ObjectID)

@@ -10,7 +10,7 @@ func TestObjectsAreFew(t *testing.T) {
 	b := NewBuilder(Options{Origin: 1})
 	var last ObjectID
 	for i := range 10_000 {
-		id := b.Object(Object{"read", ObjectFile, fmt.Sprintf("/data/%d/%d.jpg", i%50, i)})
+		id := b.Object(Object{Call: "read", Kind: ObjectFile, Name: fmt.Sprintf("/data/%d/%d.jpg", i%50, i)})
 		if id == 0 {
 			t.Fatalf("file %d is not known", i)
 		}
@@ -18,7 +18,7 @@ func TestObjectsAreFew(t *testing.T) {
 	}
 	socket := b.Object(Object{Call: "recv", Kind: ObjectSocket, Name: "10.0.0.5:443"})
 	objects := b.Snapshot(1).Objects
-	if objects[1].Name != "/data/0/0.jpg" || objects[last] != (Object{"read", ObjectFolder, "/data/49"}) || objects[socket].Kind != ObjectSocket {
+	if objects[1].Name != "/data/0/0.jpg" || objects[last] != (Object{Call: "read", Kind: ObjectFolder, Name: "/data/49"}) || objects[socket].Kind != ObjectSocket {
 		t.Errorf("%v, %v of %d", objects[last], objects[socket], len(objects))
 	}
 	for i := range 1000 {

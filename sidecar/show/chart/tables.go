@@ -219,9 +219,9 @@ func linesTable(r *report.View, duration float64) table {
 	return t
 }
 
-// blockedTable ranks what threads of the program were blocked on in system calls.
+// blockedTable ranks what threads of the program were blocked on in system calls, and for locks.
 func blockedTable(r *report.View, duration float64) table {
-	t := table{heading: "What system calls waited for", note: "by your own lines; first those of the main thread"}
+	t := table{heading: "What threads were blocked on", note: "files, sockets, pipes and locks, by your own lines; first those of the main thread"}
 	list := slices.Clone(r.Blocked)
 	slices.SortStableFunc(list, func(a, b report.Blocked) int { return cmp.Compare(b.MainNS, a.MainNS) })
 	for i := range list {
@@ -237,12 +237,24 @@ func blockedTable(r *report.View, duration float64) table {
 		if w.MainNS == 0 {
 			rw.hint = "other threads"
 		}
+		if w.Holder != nil {
+			rw.hint = labels.Join(heldAt(r, w), rw.hint)
+		}
 		if w.Times > 1 {
 			rw.hint = labels.Join(rw.hint, words.Plural(w.Times, "time", "times")+", "+words.Seconds(report.Seconds(w.LongestNS))+" at once")
 		}
 		t.rows = append(t.rows, rw)
 	}
 	return t
+}
+
+// heldAt is where a thread was meanwhile that had a lock.
+func heldAt(r *report.View, w *report.Blocked) string {
+	text := "it was at " + linePlace(r, w.Holder.File, w.Holder.Line)
+	if float64(w.Holder.HeldNS) < mostlyHeld*float64(w.BlockedNS) {
+		text = "it was mostly at " + linePlace(r, w.Holder.File, w.Holder.Line)
+	}
+	return labels.Join(text, labels.Code(r.Text(w.Holder.File, w.Holder.Line)))
 }
 
 // awaitsTable ranks the lines at which tasks of event loops waited. Where no two waited at once,
@@ -272,6 +284,9 @@ func awaitsTable(r *report.View, duration float64) table {
 	}
 	return t
 }
+
+// mostlyHeld is the part of a wait below which the line of a lock's holder is one of several.
+const mostlyHeld = 0.9
 
 // worthBlocked is the share of the time from which on what a thread was blocked on is shown.
 const worthBlocked = 0.02

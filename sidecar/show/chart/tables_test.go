@@ -345,8 +345,35 @@ func TestWhatSystemCallsWaitedFor(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if text := Text(r, 110); !strings.Contains(text, "What system calls waited for") {
+	if text := Text(r, 110); !strings.Contains(text, "What threads were blocked on") {
 		t.Errorf("the terminal does not say it:\n%s", text)
+	}
+}
+
+// Of a lock it is said who had it, and at which line that thread was meanwhile.
+func TestWhoHadALock(t *testing.T) {
+	const s = timeline.Nanos(time.Second)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
+		r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
+	})
+	line := func(n int) timeline.NodeID {
+		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "/home/ann/app.py", Line: n, FirstLine: 1}))
+	}
+	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
+	other := b.Thread(timeline.Thread{PID: 7, NativeID: 8, Name: "loader", OnCPU: -1})
+	b.Set(main, 0, line(2), timeline.StateWaiting, false)
+	b.SetWait(main, 0, timeline.WaitLock, b.Object(timeline.Object{Call: "lock", Kind: timeline.ObjectLock, Holder: other}))
+	b.Set(other, 0, line(4), timeline.StateWaiting, false)
+	b.Set(other, 7*s, line(3), timeline.StatePython, false)
+	r, err := report.Build(b.Snapshot(10*s), nil, report.Options{Home: "/home/ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := blockedTable(r, 10).rows
+	if len(rows) != 1 || rows[0].name != "lock held by 'loader'" || rows[0].aside != "app.py:2" || rows[0].hint != "it was mostly at app.py:4" || rows[0].time() != "10.0 s" {
+		t.Errorf("%+v", rows)
 	}
 }
 

@@ -18,6 +18,15 @@ type Blocked struct {
 	Main     timeline.Nanos // of it, of the thread that runs the cell, or of the process's main thread
 	Longest  timeline.Nanos
 	Times    int
+	Holder   Holding // of a lock
+}
+
+// Holding is where the thread that had a lock was for most of the time that another waited for it, by the innermost line
+// of the user's own on its stack.
+type Holding struct {
+	Place    Place            // zero: no line of the user's own is known
+	Function timeline.FrameID // a frame there
+	Time     timeline.Nanos   // of the wait
 }
 
 // BlockedOn sums up what threads were blocked on, the longest first. owner is the process that a thread is charged to.
@@ -28,6 +37,7 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 		object  timeline.ObjectID
 	}
 	sums := make(map[key]*Blocked)
+	held := make(map[*Blocked]map[timeline.FrameID]timeline.Nanos)
 	for i := range rec.Threads {
 		t := &rec.Threads[i]
 		var goesOn *Blocked // the span before was of this one
@@ -57,7 +67,16 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 				sum.Main += span.End - span.Start
 			}
 			sum.Longest = max(sum.Longest, end-since)
+			if object := rec.Objects[span.On]; object.Kind == timeline.ObjectLock {
+				if held[sum] == nil {
+					held[sum] = make(map[timeline.FrameID]timeline.Nanos)
+				}
+				runsMeanwhile(rec, object.Holder, span, own, held[sum])
+			}
 		}
+	}
+	for sum, frames := range held {
+		sum.Holder = holding(rec, frames)
 	}
 	out := make([]Blocked, 0, len(sums))
 	for _, sum := range sums {
@@ -68,4 +87,40 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 			cmp.Compare(a.Place.Line, b.Place.Line), cmp.Compare(a.Object, b.Object))
 	})
 	return out
+}
+
+// runsMeanwhile adds for how long a thread was at which frames of the user's own during a span of another one.
+func runsMeanwhile(rec *timeline.Recording, id timeline.ThreadID, during timeline.Span, own func(timeline.FrameID) bool, frames map[timeline.FrameID]timeline.Nanos) {
+	if id < 0 || int(id) >= len(rec.Threads) {
+		return
+	}
+	spans := rec.Threads[id].Spans
+	first, _ := slices.BinarySearchFunc(spans, during.Start, func(s timeline.Span, at timeline.Nanos) int { return cmp.Compare(s.End, at) })
+	for _, s := range spans[first:] {
+		if s.Start >= during.End {
+			return
+		}
+		if frame, known := InnermostOwn(rec, s.Node, own); known {
+			frames[frame] += max(min(s.End, during.End)-max(s.Start, during.Start), 0)
+		}
+	}
+}
+
+// holding is the line with most of the time; its function is that of its longest frame.
+func holding(rec *timeline.Recording, frames map[timeline.FrameID]timeline.Nanos) (h Holding) {
+	lines, longest := make(map[Place]timeline.Nanos), make(map[Place]timeline.FrameID)
+	for frame, time := range frames {
+		f := &rec.Frames[frame]
+		at := Place{File: f.File, Line: f.Line}
+		lines[at] += time
+		if other, known := longest[at]; !known || time > frames[other] || time == frames[other] && frame < other {
+			longest[at] = frame
+		}
+	}
+	if len(lines) == 0 {
+		return h
+	}
+	h.Place = Most(lines, Place.Compare)
+	h.Function, h.Time = longest[h.Place], lines[h.Place]
+	return h
 }

@@ -46,3 +46,44 @@ func TestBlockedIsSummedByLineAndObject(t *testing.T) {
 		}
 	}
 }
+
+// Of a lock it is said who had it, and where that thread was for most of the wait.
+func TestALockIsOfTheThreadThatHasIt(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Processes, r.Target.PID = []timeline.Process{{PID: 7}}, 7
+	})
+	line := func(line int) timeline.NodeID {
+		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "/u/a.py", Line: line, FirstLine: 1}))
+	}
+	library := b.Child(line(5), b.Frame(timeline.Frame{Function: "sleep", File: "/v/lib/python3.12/site-packages/lib.py", Line: 9, FirstLine: 8}))
+	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
+	holder := b.Thread(timeline.Thread{PID: 7, NativeID: 8, Name: "loader", OnCPU: -1})
+	lock := b.Object(timeline.Object{Call: "lock", Kind: timeline.ObjectLock, Holder: holder})
+	b.Set(main, 0, line(3), timeline.StatePython, false)
+	b.Set(main, 10*ms, line(4), timeline.StateWaiting, false)
+	b.SetWait(main, 10*ms, timeline.WaitLock, lock)
+	b.Set(main, 90*ms, line(3), timeline.StatePython, false)
+	b.Set(holder, 0, line(6), timeline.StatePython, false)
+	b.Set(holder, 30*ms, library, timeline.StateWaiting, false)
+	b.Set(holder, 80*ms, line(5), timeline.StatePython, false)
+	b.Set(holder, 95*ms, line(7), timeline.StatePython, false)
+	rec := b.Snapshot(100 * ms)
+	own := func(id timeline.FrameID) bool { return rec.Frames[id].File == "/u/a.py" }
+	got := BlockedOn(rec, func(*timeline.Thread) int { return 0 }, own)
+	at5 := Holding{Place: Place{File: "/u/a.py", Line: 5}, Function: rec.Nodes[line(5)].Frame, Time: 60 * ms}
+	want := Blocked{Place: Place{File: "/u/a.py", Line: 4}, Function: rec.Nodes[line(4)].Frame, Object: lock, Time: 80 * ms, Main: 80 * ms, Longest: 80 * ms, Times: 1, Holder: at5}
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+
+	beside := NewBystanders(NewStacks(rec, NewSource(rec, nil)), &rec.Threads[main])
+	a, ok := beside.LockHolderDuring([]timeline.Interval{timeline.Between(10*ms, 90*ms)})
+	if !ok || a.Name != "loader" || a.Count != 1 || a.Place.Line != 5 {
+		t.Errorf("%+v, %v", a, ok)
+	}
+	if a, ok := beside.LockHolderDuring([]timeline.Interval{timeline.Between(10*ms, 60*ms), timeline.Between(90*ms, 100*ms+20*ms)}); ok {
+		t.Errorf("%+v had the lock for less than most of the time", a)
+	}
+}

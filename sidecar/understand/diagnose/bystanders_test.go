@@ -71,3 +71,30 @@ func TestAChildThatIsWaitedForNamesItsOwnLine(t *testing.T) {
 		}
 	}
 }
+
+// A wait for a lock is for the thread that has it, whatever that does meanwhile, and whoever else is busy.
+func TestAWaitForALockIsForTheThreadThatHasIt(t *testing.T) {
+	for _, state := range []timeline.State{timeline.StateWaiting, timeline.StatePython} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Sources = []timeline.Source{{File: cellFile, Text: cellText}}
+			r.Target = timeline.Target{PID: 1, Cell: &timeline.Cell{File: cellFile, Text: cellText}}
+			r.Processes = []timeline.Process{{PID: 1, Role: "kernel"}}
+		})
+		line := func(n int) timeline.NodeID {
+			return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: cellFile, Line: n, FirstLine: 1}))
+		}
+		main := b.Thread(timeline.Thread{PID: 1, Main: true, RunsCell: true})
+		holder := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "loader"})
+		busy := b.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: "other"})
+		b.Set(main, 0, line(8), timeline.StateWaiting, false)
+		b.SetWait(main, 0, timeline.WaitLock, b.Object(timeline.Object{Call: "lock", Kind: timeline.ObjectLock, Holder: holder}))
+		b.Set(holder, 0, line(3), state, false)
+		b.Set(busy, 0, line(4), timeline.StateNative, false)
+		rec := b.Snapshot(sec)
+		got := Run(rec).Findings[0]
+		if got.ID != WaitsForThreads && got.ID != WaitsForLock || !got.HasLock || len(got.Actors) != 1 || got.Actors[0].Name != "loader" || got.Actors[0].Place.Line != 3 {
+			t.Errorf("%v: %+v", state, got)
+		}
+	}
+}

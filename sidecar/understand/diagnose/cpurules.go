@@ -334,16 +334,40 @@ func waitingForChildren(e *evidence, a activity.Account, m *measured) {
 
 // waitingForThreads adds what the other threads did. Where they are a library's own,
 // which run none of the user's lines, it names what was called instead.
+func waitingForLock(e *evidence, a activity.Account, m *measured) {
+	if !e.namesHolder(a, m) {
+		withCall(e, a, m)
+	}
+}
+
+// namesHolder adds the thread that had the lock which was waited for; false where none is known to have had one.
+func (e *evidence) namesHolder(a activity.Account, m *measured) bool {
+	holder, known := e.bystanders.LockHolderDuring(a.Where)
+	if known {
+		m.Actors, m.HasLock = e.own([]activity.Actor{holder}), true
+		m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
+	}
+	return known
+}
+
+// own leaves out the places of actors that are not in the user's own code.
+func (e *evidence) own(list []activity.Actor) []activity.Actor {
+	for i := range list {
+		if at := &list[i].Place; !e.stacks.Own(at.File) {
+			*at = activity.Place{}
+		}
+	}
+	return list
+}
+
 func waitingForThreads(e *evidence, a activity.Account, m *measured) {
-	m.Actors = e.bystanders.ThreadsDuring(a.Where)
+	if e.namesHolder(a, m) {
+		return
+	}
+	m.Actors = e.own(e.bystanders.ThreadsDuring(a.Where))
 	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
 	if children := e.bystanders.ChildCores(a.Where); children > 0 { // which are no threads' work
 		m.Cores = max(m.Cores-children, 0)
-	}
-	for i := range m.Actors {
-		if at := &m.Actors[i].Place; !e.stacks.Own(at.File) {
-			*at = activity.Place{}
-		}
 	}
 	if len(m.Actors) > 0 && m.Actors[0].Place == (activity.Place{}) {
 		m.Call, _ = e.main.Called(a.Place, func(c activity.Cause) bool { return c == activity.Thread || activity.NeedsResolving(c) })

@@ -76,7 +76,7 @@ var cpuRules = []rule{
 	{id: WaitsForUser, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, activity.UserInput)},
 	{id: WaitsForChildren, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForChildren, activity.Child)},
 	{id: WaitsForThreads, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForThreads, activity.Thread)},
-	{id: WaitsForLock, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Lock)},
+	{id: WaitsForLock, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForLock, activity.Lock)},
 	{id: WaitsForEvents, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(awaiting, activity.EventLoop)},
 	{id: TasksWait, severity: Info, threshold: 0.30, group: timeSpent, weight: moreThan, measure: tasksWait},
 	{id: AwaitsInTurn, severity: Warning, threshold: 0.30, group: timeSpent, weight: moreThan, measure: awaitsInTurn},

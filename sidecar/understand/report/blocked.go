@@ -8,7 +8,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
-// Blocked is a line of the user's own in which threads were blocked in a system call, and what they waited for.
+// Blocked is a line of the user's own in which threads were blocked in a system call, or for a lock, and what they waited for.
 type Blocked struct {
 	File     int    `json:"file"`
 	Line     int    `json:"line"`
@@ -16,12 +16,23 @@ type Blocked struct {
 	Process  int    `json:"process"`
 	Call     string `json:"call"`
 	Kind     string `json:"kind"`
-	// Object is a file's path, or whom a socket is connected to; empty: not known, or left out by the user's wish.
+	// Object is a file's path, whom a socket is connected to, or the thread that had a lock; empty: not known, or left
+	// out by the user's wish.
 	Object    string `json:"object"`
 	BlockedNS int64  `json:"blocked_ns"` // summed over threads
 	MainNS    int64  `json:"main_ns"`    // of it, of the thread that runs the cell, or of the process's main thread
 	LongestNS int64  `json:"longest_ns"`
 	Times     int    `json:"times"` // as far as readings tell them apart
+	// Holder is where the thread was that had a lock; absent for anything else, and where no line of the user's own is known.
+	Holder *Holder `json:"holder,omitempty"`
+}
+
+// Holder is the line of the user's own in which a thread was for most of the time that others waited for its lock.
+type Holder struct {
+	File     int   `json:"file"`
+	Line     int   `json:"line"`
+	Function *int  `json:"function"`
+	HeldNS   int64 `json:"held_ns"` // part of the wait in which it was there
 }
 
 // maxBlocked bounds the table; what is further down was waited for the least.
@@ -33,15 +44,27 @@ func (b *builder) blocked() {
 	for _, w := range list[:min(len(list), maxBlocked)] {
 		b.wanted[w.Place] = true
 		object := b.rec.Objects[w.Object]
-		name := clean(object.Name)
-		if object.Kind == timeline.ObjectFile || object.Kind == timeline.ObjectFolder {
-			name = b.names.file(object.Name)
-		}
-		b.doc.Blocked = append(b.doc.Blocked, Blocked{
+		row := Blocked{
 			File: b.codes.file(w.Place.File), Line: w.Place.Line, Function: pointer(b.codes.functionOf(w.Function)), Process: b.placed(w.Process),
-			Call: clean(object.Call), Kind: string(object.Kind), Object: name, BlockedNS: int64(w.Time), MainNS: int64(w.Main), LongestNS: int64(w.Longest), Times: w.Times,
-		})
+			Call: clean(object.Call), Kind: string(object.Kind), Object: clean(object.Name), BlockedNS: int64(w.Time), MainNS: int64(w.Main), LongestNS: int64(w.Longest), Times: w.Times,
+		}
+		switch object.Kind {
+		case timeline.ObjectFile, timeline.ObjectFolder:
+			row.Object = b.names.file(object.Name)
+		case timeline.ObjectLock:
+			row.Object, row.Holder = clean(b.rec.Threads[object.Holder].Name), b.holder(w.Holder)
+		}
+		b.doc.Blocked = append(b.doc.Blocked, row)
 	}
+}
+
+// holder is where the thread was that had a lock; nil where that is not known.
+func (b *builder) holder(h activity.Holding) *Holder {
+	if h.Place.Line == 0 {
+		return nil
+	}
+	b.wanted[h.Place] = true
+	return &Holder{File: b.codes.file(h.Place.File), Line: h.Place.Line, Function: pointer(b.codes.functionOf(h.Function)), HeldNS: int64(h.Time)}
 }
 
 func (c *checker) blocked() {
@@ -56,5 +79,11 @@ func (c *checker) blocked() {
 		c.amount("blocked.main_ns", w.MainNS)
 		c.amount("blocked.longest_ns", w.LongestNS)
 		c.count("blocked.times", w.Times)
+		if h := w.Holder; h != nil {
+			c.index("blocked.holder.file", h.File, len(c.d.Files))
+			c.indexOrNull("blocked.holder.function", h.Function, len(c.d.Functions))
+			c.must(h.Line > 0 && h.Line <= math.MaxInt32, "blocked.holder.line is %d", h.Line)
+			c.amount("blocked.holder.held_ns", h.HeldNS)
+		}
 	}
 }

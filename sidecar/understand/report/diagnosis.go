@@ -342,6 +342,9 @@ func (b *builder) lists(args map[string]any, f diagnose.Finding) {
 		return map[string]any{"file": b.codes.files[b.codes.file(t.Place.File)].Name, "line": t.Place.Line, "ns": int64(t.Nanos)}
 	})
 	objects(args, "actors", f.Actors, actorObject)
+	if f.HasLock {
+		args["has_lock"] = true
+	}
 	if len(f.Parts) > 0 {
 		args["parts"] = parts(f.Parts)
 	}

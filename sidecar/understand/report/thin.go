@@ -521,6 +521,11 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 	d.Blocked = slices.Clone(d.Blocked)
 	for i := range d.Blocked {
 		known(&d.Blocked[i].File, &d.Blocked[i].Line, &d.Blocked[i].Function)
+		if h := d.Blocked[i].Holder; h != nil {
+			kept := *h
+			known(&kept.File, &kept.Line, &kept.Function)
+			d.Blocked[i].Holder = &kept
+		}
 	}
 	d.Awaits = slices.Clone(d.Awaits)
 	for i := range d.Awaits {

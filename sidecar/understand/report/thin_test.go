@@ -32,6 +32,12 @@ func long(t *testing.T) *report.View {
 		}
 		b.Set(0, at, node, timeline.StatePython, false)
 	}
+	b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "writer"})
+	b.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: "loader"})
+	lock := b.Object(timeline.Object{Call: "lock", Kind: timeline.ObjectLock, Holder: 2})
+	b.Set(1, 0, b.Child(timeline.RootNode, b.Frame(cellAt(2))), timeline.StateWaiting, false)
+	b.SetWait(1, 0, timeline.WaitLock, lock)
+	b.Set(2, 0, b.Child(timeline.RootNode, b.Frame(cellAt(3))), timeline.StateWaiting, false)
 	w := b.Track(timeline.TrackSpec{ID: "cpu", Kind: timeline.KindRate, Unit: "cores", Device: -1})
 	for at := 10 * ms; at <= 60_000*ms; at += 10 * ms {
 		w.Add(at, random.Float64())
@@ -86,6 +92,9 @@ func TestThinnedReportsAreBoundedAndKeepTheirShares(t *testing.T) {
 		}
 		if thin.Text(thin.Target().Cell.File, 2) != "b = 2" || thin.Headline.Text != v.Headline.Text || len(thin.Lines) == 0 {
 			t.Errorf("budget %d: what is read first is lost", budget)
+		}
+		if w := thin.Blocked; len(w) != 1 || w[0].Object != "loader" || w[0].Holder == nil || w[0].Holder.Line != 3 || thin.Text(w[0].Holder.File, w[0].Holder.Line) != "c = 3" {
+			t.Errorf("budget %d: who had the lock is lost: %+v", budget, w)
 		}
 		whole = packed // each is smaller than the one before
 	}

@@ -10,6 +10,9 @@ func TestWhatACallWaitsFor(t *testing.T) {
 		{"accept", "socket", ":8000", "accept at :8000"},
 		{"read", "pipe", "", "read from a pipe"},
 		{"connect", "socket", "", "connect to a socket"},
+		{"lock", "lock", "loader", "lock held by 'loader'"},
+		{"lock", "lock", "MainThread", "lock held by the main thread"},
+		{"lock", "lock", "", "lock held by a thread"},
 		{"a call of a later version", "a kind of one", "x", "a call of a later version of x"},
 	} {
 		if got := BlockedOn(test.call, test.kind, test.object); got != test.want {

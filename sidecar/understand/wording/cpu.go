@@ -210,6 +210,10 @@ func (s Scope) at(actors []activity.Actor) string {
 }
 
 func (s Scope) waitsForThreads(f diagnose.Finding) string {
+	if f.HasLock {
+		return "the main thread waited " + s.part(f.Time) + s.where(f) + " for a lock that " + threads(f.Actors) + " had, which " +
+			did(f.Actors[0].Cause) + s.at(f.Actors)
+	}
 	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && f.Cores >= worthCores {
 		busy, others := atWork(f.Actors)
 		return threads(busy) + " kept " + words.CoresUsed(f.Cores, f.CoreLimit) + " busy" + s.at(busy) +
@@ -356,6 +360,9 @@ var lockKinds = map[string]string{
 
 // waitsForLock names the kind of what was waited for, where the call does.
 func (s Scope) waitsForLock(f diagnose.Finding) string {
+	if f.HasLock {
+		return s.waitsForThreads(f)
+	}
 	what := "a lock, a queue or an event"
 	class, _, _ := strings.Cut(f.Call.Function, ".")
 	if kind, known := lockKinds[f.Call.Package+"."+class]; known {

@@ -83,6 +83,13 @@ func actors(cores float64, list ...activity.Actor) func(*diagnose.Finding) {
 	return func(f *diagnose.Finding) { f.Actors, f.Cores, f.CoreLimit = list, cores, 4 }
 }
 
+// hasLock makes the thread that was waited for one that had a lock.
+func hasLock(a activity.Actor) func(*diagnose.Finding) {
+	return func(f *diagnose.Finding) {
+		f.Actors, f.HasLock, f.Cores, f.CoreLimit = []activity.Actor{a}, true, 0.5, 4
+	}
+}
+
 func waiting(c activity.Cause) diagnose.Finding {
 	return with(whole, func(f *diagnose.Finding) { f.Cause = c })
 }
@@ -254,6 +261,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, actors(0.1, activity.Actor{Count: 1, Cause: activity.Sleep, Place: line3})),
 		with(whole, actors(1.5, activity.Actor{Count: 1, Cause: activity.Python, Place: line3}, activity.Actor{Count: 1, Cause: activity.Network})),
 		with(whole, actors(0)),
+		with(whole, hasLock(activity.Actor{Count: 1, Name: "loader", Cause: activity.Sleep, Place: line3})),
+		with(whole, hasLock(activity.Actor{Count: 1, Cause: activity.Python})),
 	},
 	diagnose.WorkerKilled: {
 		with(none, func(f *diagnose.Finding) {
@@ -261,7 +270,10 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		}),
 		with(none, func(f *diagnose.Finding) { f.Process, f.Count, f.At = killedBy(11), 3, 7*second+second/2 }),
 	},
-	diagnose.WaitsForLock:   {whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue"))},
+	diagnose.WaitsForLock: {
+		whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue")),
+		with(whole, hasLock(activity.Actor{Count: 1, Name: "loader", Cause: activity.Lock, Place: line3})),
+	},
 	diagnose.WaitsForEvents: {whole, none},
 	diagnose.TasksWait: {
 		with(whole, func(f *diagnose.Finding) {

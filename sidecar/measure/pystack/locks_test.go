@@ -1,0 +1,47 @@
+package pystack
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
+)
+
+// Who has the lock that a thread waits for is said for as long as the program says itself; of locks whose holder
+// nothing shows, nobody is.
+func TestWhoHasALock(t *testing.T) {
+	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
+		source, err := os.ReadFile("testdata/locks.py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		retry.Again(t, func(t *retry.Attempt) {
+			want, got := make(map[string]float64), make(map[string]float64)
+			rec := recordAnswer(t, exec.Command(python.Path, "-c", string(source)), &want)
+			for _, thread := range rec.Threads {
+				for _, s := range thread.Spans {
+					if on := rec.Objects[s.On]; s.On != 0 && thread.Main && on.Kind == timeline.ObjectLock {
+						got[rec.Threads[on.Holder].Name] += (s.End - s.Start).Seconds()
+					}
+				}
+			}
+			for name, seconds := range want {
+				found := got[name]
+				if delete(got, name); strings.HasPrefix(name, "no ") {
+					seconds = 0
+				}
+				if math.Abs(found-seconds) > 0.03 {
+					t.Errorf("%s: %.3f s, it says %.3f", name, found, seconds)
+				}
+			}
+			for name, seconds := range got {
+				t.Errorf("%s was waited for for %.3f s", name, seconds)
+			}
+		})
+	})
+}
