@@ -191,7 +191,7 @@ def _blocked(names: _Names) -> list[Row]:
 
 
 def _holder(names: _Names, holder: Row | None) -> Row:
-    """Where the thread was that had a lock."""
+    """Where the thread was that had a lock, or was to end."""
     if holder is None:
         return {"holder_file": None, "holder_line": None, "held_s": None}
     return {

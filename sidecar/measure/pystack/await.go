@@ -36,6 +36,7 @@ const (
 	// roleNotified waits for a condition: it has given the condition's lock away meanwhile, and waits for one that
 	// nobody has, in the sense of a lock's holder.
 	roleNotified
+	roleJoins // waits for another thread's end
 )
 
 // roleOf returns it by asyncio's names.
@@ -52,12 +53,14 @@ func roleOf(function, file string) role {
 		return roleHub
 	case strings.HasSuffix(file, "/threading.py") && function == "Condition.wait":
 		return roleNotified
+	case strings.HasSuffix(file, "/threading.py") && (function == "Thread.join" || function == "Thread._wait_for_tstate_lock"):
+		return roleJoins
 	}
 	return roleOther
 }
 
 // ofLoop reports whether it is of an event loop.
-func (r role) ofLoop() bool { return r != roleOther && r != roleNotified }
+func (r role) ofLoop() bool { return r != roleOther && r != roleNotified && r != roleJoins }
 
 // maxAwaits bounds the coroutines of one chain: of a longer one nothing is shown, as its
 // innermost is not known. Of more than keptWhole the outermost and the innermost are kept.

@@ -12,14 +12,15 @@ import (
 // whose locks are mutexes, the one that the call at the top of the stack is of and that is waited for. Who has it, an RLock says itself. Of a Lock it is the one thread
 // with a frame in a with statement that has entered it, by the values that such a statement keeps on the frame's stack:
 // the table of exception handlers proves how many these are. A lock that was taken by acquire() alone, and one of a
-// condition that is waited for, has nobody that could be named.
+// condition that is waited for, has nobody that could be named. A thread that joins another has that one's Thread object in its
+// frame.
 
 // locks is what is known of who has the locks that are waited for.
 type locks struct {
 	held    map[uint64]held // by the lock's address
 	waiting []*thread       // for locks
 	at      int64           // when who has these was last looked at
-	spent   time.Duration   // looking for them
+	spent   time.Duration   // CPU time, looking for them
 }
 
 // held says who was found to have a lock.
@@ -45,7 +46,7 @@ type lockWait struct {
 }
 
 const (
-	// Looking for locks' holders may take so much of the time.
+	// Looking for locks' holders may use so much of a CPU.
 	locksShare = 0.003
 	locksFirst = 20 * time.Millisecond
 	// heldFor is for how long an answer is used for other threads that wait for the same lock.
@@ -66,8 +67,12 @@ func (s *session) lockOf(t *thread, futex uint64) timeline.ObjectID {
 		w.lock = cpython.Lock{}
 		return 0
 	}
-	began := time.Now()
-	defer func() { s.locks.spent += time.Since(began) }()
+	began := timeline.ThreadCPU()
+	defer func() { s.locks.spent += timeline.ThreadCPU() - began }()
+	if t.stack[n-1].object.role == roleJoins {
+		w.lock = cpython.Lock{}
+		return s.joined(&t.stack[n-1])
+	}
 	if !s.p.reader.findLock(w, &t.stack[n-1], futex) {
 		return 0
 	}
@@ -76,6 +81,28 @@ func (s *session) lockOf(t *thread, futex uint64) timeline.ObjectID {
 		s.locks.waiting = append(s.locks.waiting, t)
 	}
 	return s.held(t)
+}
+
+// joined is the thread whose end a frame of threading's waits for; 0: that is not known.
+func (s *session) joined(f *frame) timeline.ObjectID {
+	r := s.p.reader
+	of, err := r.local(f, "self")
+	if err != nil || of == 0 {
+		return 0
+	}
+	if of, err = r.objects.Attribute(of, "_native_id"); err != nil {
+		return 0
+	}
+	id, err := r.objects.SmallInt(of)
+	if err != nil || id == 0 {
+		return 0
+	}
+	for _, t := range s.p.threads {
+		if first := t.first(); t.nativeID == id && first.session.known && !first.session.excluded {
+			return s.sink.Object(timeline.Object{Call: "join", Kind: timeline.ObjectThread, Holder: first.session.id})
+		}
+	}
+	return 0
 }
 
 // dear reports whether the locks' share of the time has been spent.
@@ -97,7 +124,7 @@ func (s *session) lookAtLocks() {
 	if l := &s.locks; len(l.waiting) == 0 || s.at-l.at < probeLock || l.dear(s.at-s.begun) {
 		return
 	}
-	began := time.Now()
+	began := timeline.ThreadCPU()
 	kept := s.locks.waiting[:0]
 	for _, t := range s.locks.waiting {
 		ts := &t.session
@@ -113,7 +140,7 @@ func (s *session) lookAtLocks() {
 	}
 	clear(s.locks.waiting[len(kept):])
 	s.locks.waiting, s.locks.at = kept, s.at
-	s.locks.spent += time.Since(began)
+	s.locks.spent += timeline.ThreadCPU() - began
 }
 
 // findLock finds the lock that a thread with f as its innermost frame is blocked for; w is what was found before.

@@ -12,8 +12,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
-// Who has the lock that a thread waits for is said for as long as the program says itself; of locks whose holder
-// nothing shows, nobody is.
+// Who has the lock that a thread waits for, or which thread it joins, is said for as long as the program says itself; of
+// locks whose holder nothing shows, nobody is.
 func TestWhoHasALock(t *testing.T) {
 	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
 		source, err := os.ReadFile("testdata/locks.py")
@@ -25,7 +25,7 @@ func TestWhoHasALock(t *testing.T) {
 			rec := recordAnswer(t, exec.Command(python.Path, "-c", string(source)), &want)
 			for _, thread := range rec.Threads {
 				for _, s := range thread.Spans {
-					if on := rec.Objects[s.On]; s.On != 0 && thread.Main && on.Kind == timeline.ObjectLock {
+					if on := rec.Objects[s.On]; s.On != 0 && thread.Main && on.IsOfThread() && (on.Kind == timeline.ObjectLock || rec.Threads[on.Holder].Name == "is joined") {
 						got[rec.Threads[on.Holder].Name] += (s.End - s.Start).Seconds()
 					}
 				}

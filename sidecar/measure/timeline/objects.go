@@ -10,10 +10,13 @@ type Object struct {
 	Call   string // "recv", "fsync"
 	Kind   ObjectKind
 	Name   string   // of a file its path, of a socket its peer; empty: not known, or not to be shown
-	Holder ThreadID // of a lock: who has it
+	Holder ThreadID // of a lock, who has it; of a thread that is to end, that one
 }
 
-// ObjectKind is what a file descriptor stands for, or a lock of the interpreter's.
+// IsOfThread reports whether it is another thread that is waited for, by its lock or to end.
+func (o *Object) IsOfThread() bool { return o.Kind == ObjectLock || o.Kind == ObjectThread }
+
+// ObjectKind is what a file descriptor stands for, a lock of the interpreter's, or a thread.
 type ObjectKind string
 
 // The kinds. A folder stands for files in it, where there are too many to list.
@@ -23,11 +26,12 @@ const (
 	ObjectSocket ObjectKind = "socket"
 	ObjectPipe   ObjectKind = "pipe"
 	ObjectLock   ObjectKind = "lock"
+	ObjectThread ObjectKind = "thread"
 )
 
 // ObjectKinds lists them.
 func ObjectKinds() []ObjectKind {
-	return []ObjectKind{ObjectFile, ObjectFolder, ObjectSocket, ObjectPipe, ObjectLock}
+	return []ObjectKind{ObjectFile, ObjectFolder, ObjectSocket, ObjectPipe, ObjectLock, ObjectThread}
 }
 
 // ObjectID indexes Recording.Objects; 0: not known.

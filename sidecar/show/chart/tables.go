@@ -219,9 +219,9 @@ func linesTable(r *report.View, duration float64) table {
 	return t
 }
 
-// blockedTable ranks what threads of the program were blocked on in system calls, and for locks.
+// blockedTable ranks what threads of the program were blocked on in system calls, for locks and for other threads.
 func blockedTable(r *report.View, duration float64) table {
-	t := table{heading: "What threads were blocked on", note: "files, sockets, pipes and locks, by your own lines; first those of the main thread"}
+	t := table{heading: "What threads were blocked on", note: "files, sockets, locks, other threads, by your own lines; first those of the main thread"}
 	list := slices.Clone(r.Blocked)
 	slices.SortStableFunc(list, func(a, b report.Blocked) int { return cmp.Compare(b.MainNS, a.MainNS) })
 	for i := range list {
@@ -238,7 +238,7 @@ func blockedTable(r *report.View, duration float64) table {
 			rw.hint = "other threads"
 		}
 		if w.Holder != nil {
-			rw.hint = labels.Join(heldAt(r, w), rw.hint)
+			rw.hint, rw.keeps = labels.Join(heldAt(r, w), rw.hint), true
 		}
 		if w.Times > 1 {
 			rw.hint = labels.Join(rw.hint, words.Plural(w.Times, "time", "times")+", "+words.Seconds(report.Seconds(w.LongestNS))+" at once")
@@ -248,7 +248,7 @@ func blockedTable(r *report.View, duration float64) table {
 	return t
 }
 
-// heldAt is where a thread was meanwhile that had a lock.
+// heldAt is where the thread was meanwhile that was waited for.
 func heldAt(r *report.View, w *report.Blocked) string {
 	text := "it was at " + linePlace(r, w.Holder.File, w.Holder.Line)
 	if float64(w.Holder.HeldNS) < mostlyHeld*float64(w.BlockedNS) {
@@ -285,7 +285,7 @@ func awaitsTable(r *report.View, duration float64) table {
 	return t
 }
 
-// mostlyHeld is the part of a wait below which the line of a lock's holder is one of several.
+// mostlyHeld is the part of a wait below which the line of the thread that was waited for is one of several.
 const mostlyHeld = 0.9
 
 // worthBlocked is the share of the time from which on what a thread was blocked on is shown.

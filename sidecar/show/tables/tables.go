@@ -135,11 +135,11 @@ func (m *maker) functions() Table {
 }
 
 func (m *maker) blocked() Table {
-	t := Table{Name: "blocked", About: "what threads were blocked on in system calls, and for locks, by the innermost line of your own", Columns: concat(
-		placeColumns, []Column{textColumn, {"call", "the system call"}, {"kind", "of what it waited for: file, folder (of files), socket, pipe, lock"},
-			{"object", "a file's path, a socket's peer, the thread that had the lock"}, {"blocked_s", "seconds for which threads were blocked, summed over them"},
+	t := Table{Name: "blocked", About: "what threads were blocked on in system calls, for locks, and for other threads' end, by the innermost line of your own", Columns: concat(
+		placeColumns, []Column{textColumn, {"call", "the system call"}, {"kind", "of what it waited for: file, folder (of files), socket, pipe, lock, thread"},
+			{"object", "a file's path, a socket's peer, the thread that had the lock or was to end"}, {"blocked_s", "seconds for which threads were blocked, summed over them"},
 			{"main_s", "of it, of the thread that runs the cell, or of the process's main thread"}, {"longest_s", "seconds at once"}, {"times", "how often, as far as readings show"}, {"process", "whose threads they were"},
-			{"holder_file", "where the thread was that had the lock for most of the time, by the innermost line of your own"}, {"holder_line", "its number"}, {"held_s", "seconds of the wait in which it was there"}})}
+			{"holder_file", "where that thread was for most of the time, by the innermost line of your own"}, {"holder_line", "its number"}, {"held_s", "seconds of the wait in which it was there"}})}
 	for i := range m.Blocked {
 		w := &m.Blocked[i]
 		holder := []any{nil, nil, nil}

@@ -18,10 +18,10 @@ type Blocked struct {
 	Main     timeline.Nanos // of it, of the thread that runs the cell, or of the process's main thread
 	Longest  timeline.Nanos
 	Times    int
-	Holder   Holding // of a lock
+	Holder   Holding // of a lock, or a thread that was to end
 }
 
-// Holding is where the thread that had a lock was for most of the time that another waited for it, by the innermost line
+// Holding is where a thread was for most of the time that another waited for it, or for a lock that it had, by the innermost line
 // of the user's own on its stack.
 type Holding struct {
 	Place    Place            // zero: no line of the user's own is known
@@ -67,7 +67,7 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 				sum.Main += span.End - span.Start
 			}
 			sum.Longest = max(sum.Longest, end-since)
-			if object := rec.Objects[span.On]; object.Kind == timeline.ObjectLock {
+			if object := rec.Objects[span.On]; object.IsOfThread() {
 				if held[sum] == nil {
 					held[sum] = make(map[timeline.FrameID]timeline.Nanos)
 				}

@@ -8,7 +8,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
-// Blocked is a line of the user's own in which threads were blocked in a system call, or for a lock, and what they waited for.
+// Blocked is a line of the user's own in which threads were blocked in a system call, for a lock or for the end of another, and what they waited for.
 type Blocked struct {
 	File     int    `json:"file"`
 	Line     int    `json:"line"`
@@ -16,18 +16,18 @@ type Blocked struct {
 	Process  int    `json:"process"`
 	Call     string `json:"call"`
 	Kind     string `json:"kind"`
-	// Object is a file's path, whom a socket is connected to, or the thread that had a lock; empty: not known, or left
+	// Object is a file's path, whom a socket is connected to, or the thread that had a lock, or was to end; empty: not known, or left
 	// out by the user's wish.
 	Object    string `json:"object"`
 	BlockedNS int64  `json:"blocked_ns"` // summed over threads
 	MainNS    int64  `json:"main_ns"`    // of it, of the thread that runs the cell, or of the process's main thread
 	LongestNS int64  `json:"longest_ns"`
 	Times     int    `json:"times"` // as far as readings tell them apart
-	// Holder is where the thread was that had a lock; absent for anything else, and where no line of the user's own is known.
+	// Holder is where that thread was; absent for anything else, and where no line of the user's own is known.
 	Holder *Holder `json:"holder,omitempty"`
 }
 
-// Holder is the line of the user's own in which a thread was for most of the time that others waited for its lock.
+// Holder is the line of the user's own in which a thread was for most of the time that others waited for it.
 type Holder struct {
 	File     int   `json:"file"`
 	Line     int   `json:"line"`
@@ -51,7 +51,7 @@ func (b *builder) blocked() {
 		switch object.Kind {
 		case timeline.ObjectFile, timeline.ObjectFolder:
 			row.Object = b.names.file(object.Name)
-		case timeline.ObjectLock:
+		case timeline.ObjectLock, timeline.ObjectThread:
 			row.Object, row.Holder = clean(b.rec.Threads[object.Holder].Name), b.holder(w.Holder)
 		}
 		b.doc.Blocked = append(b.doc.Blocked, row)

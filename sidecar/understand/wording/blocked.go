@@ -12,7 +12,7 @@ var prepositions = map[string]string{
 }
 
 // BlockedOn is what a thread waited for in a system call: "recv from 10.0.0.5:5432 (PostgreSQL)", "fsync of ~/ckpt.pt";
-// or who had a lock.
+// or who had a lock, or was to end.
 func BlockedOn(call, kind, object string) string {
 	switch timeline.ObjectKind(kind) {
 	case timeline.ObjectLock:
@@ -23,6 +23,11 @@ func BlockedOn(call, kind, object string) string {
 			return "lock held by the main thread"
 		}
 		return "lock held by '" + object + "'"
+	case timeline.ObjectThread:
+		if object == "" {
+			return "end of a thread"
+		}
+		return "end of thread '" + object + "'"
 	case timeline.ObjectFolder:
 		object = "files in " + cmp.Or(object, "a folder")
 	case timeline.ObjectPipe, timeline.ObjectSocket, timeline.ObjectFile:

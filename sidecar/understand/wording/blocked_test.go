@@ -13,6 +13,8 @@ func TestWhatACallWaitsFor(t *testing.T) {
 		{"lock", "lock", "loader", "lock held by 'loader'"},
 		{"lock", "lock", "MainThread", "lock held by the main thread"},
 		{"lock", "lock", "", "lock held by a thread"},
+		{"join", "thread", "loader", "end of thread 'loader'"},
+		{"join", "thread", "", "end of a thread"},
 		{"a call of a later version", "a kind of one", "x", "a call of a later version of x"},
 	} {
 		if got := BlockedOn(test.call, test.kind, test.object); got != test.want {
