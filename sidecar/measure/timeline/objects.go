@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"path"
+	"slices"
 )
 
 // Object is what a thread that is blocked in a system call waits for, as far as the system, or the interpreter, shows it.
@@ -10,11 +11,22 @@ type Object struct {
 	Call   string // "recv", "fsync"
 	Kind   ObjectKind
 	Name   string   // of a file its path, of a socket its peer; empty: not known, or not to be shown
-	Holder ThreadID // of a lock, who has it; of a thread that is to end, that one
+	Holder ThreadID // of a lock, who has it; of a thread that is to end, that one; -1: not in the recording
 }
 
 // IsOfThread reports whether it is another thread that is waited for, by its lock or to end.
 func (o *Object) IsOfThread() bool { return o.Kind == ObjectLock || o.Kind == ObjectThread }
+
+// renumbered are objects with the new indices of the threads that they are of; -1 where one was left out.
+func renumbered(all []Object, threads func(int) int) []Object {
+	out := slices.Clone(all)
+	for i := range out {
+		if o := &out[i]; o.IsOfThread() {
+			o.Holder = ThreadID(threads(int(o.Holder)))
+		}
+	}
+	return out
+}
 
 // ObjectKind is what a file descriptor stands for, a lock of the interpreter's, or a thread.
 type ObjectKind string

@@ -28,3 +28,25 @@ func TestObjectsAreFew(t *testing.T) {
 		t.Errorf("%d objects", len(objects))
 	}
 }
+
+// A part of a recording has fewer threads: a lock is still of the one that has it.
+func TestALockIsOfItsThreadInAPart(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	ended := b.Thread(Thread{PID: 7, NativeID: 6, Name: "ended"})
+	main := b.Thread(Thread{PID: 7, NativeID: 7, Main: true})
+	holder := b.Thread(Thread{PID: 7, NativeID: 8, Name: "holder"})
+	b.Set(ended, 0, RootNode, StatePython, false)
+	b.End(ended, 10)
+	b.Set(holder, 0, RootNode, StatePython, false)
+	b.Set(main, 0, RootNode, StateWaiting, false)
+	b.SetWait(main, 0, WaitLock, b.Object(Object{Call: "lock", Kind: ObjectLock, Holder: ended}))
+	b.SetWait(main, 10, WaitLock, b.Object(Object{Call: "lock", Kind: ObjectLock, Holder: holder}))
+	whole := b.Snapshot(100)
+	part := whole.Slice(50, 100)
+	if on := part.Objects[part.Threads[0].Spans[0].On]; len(part.Threads) != 2 || part.Threads[on.Holder].Name != "holder" {
+		t.Errorf("%d threads, the lock is of %d", len(part.Threads), on.Holder)
+	}
+	if part.Objects[1].Holder != -1 || whole.Objects[1].Holder != ended {
+		t.Errorf("a thread that is not in the part is %d, and %d in the whole", part.Objects[1].Holder, whole.Objects[1].Holder)
+	}
+}

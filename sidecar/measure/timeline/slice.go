@@ -33,6 +33,7 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 		}
 	}
 	out.Subject, out.Pools = r.Subject.slice(kept(index), kept(threads)), slicePools(r.Pools, kept(index))
+	out.Objects = renumbered(r.Objects, kept(threads))
 	out.GPUs = cutGPUs(r.GPUs, from, to)
 	out.Gaps = cutGaps(r.Gaps, from, to)
 	out.Awaits = cutAwaits(r.Awaits, from, to, place)

@@ -52,7 +52,9 @@ func (b *builder) blocked() {
 		case timeline.ObjectFile, timeline.ObjectFolder:
 			row.Object = b.names.file(object.Name)
 		case timeline.ObjectLock, timeline.ObjectThread:
-			row.Object, row.Holder = clean(b.rec.Threads[object.Holder].Name), b.holder(w.Holder)
+			if h := object.Holder; h >= 0 && int(h) < len(b.rec.Threads) {
+				row.Object, row.Holder = clean(b.rec.Threads[h].Name), b.holder(w.Holder)
+			}
 		}
 		b.doc.Blocked = append(b.doc.Blocked, row)
 	}
