@@ -24,7 +24,7 @@ from importlib import import_module
 from typing import Any, Final
 
 # Relative: this module is part of another package, too, in a program under `omni-perf run --torch`.
-from . import contract, marks
+from . import contract, flopsreports, marks
 from .options import Torch
 from .schedule import Action, given, on_change
 
@@ -110,6 +110,8 @@ class TorchProfile:
         self._inside = False
         """What is called of torch is our own doing."""
         self._undo: list[Callable[[], None]] = []
+        self._reports: list[str] | None = None
+        """What DeepSpeed has reported, by the paths; None: it is not imported yet."""
         self._open: set[int] = set()
         """Regions that began while we recorded and have not ended, by their ids: see _watch_regions."""
         self._waited = 0
@@ -152,6 +154,7 @@ class TorchProfile:
             self._undo.append(_watch_regions(self._region_begins, self._open.discard))
             self._undo.append(on_change(self._reschedule))
             marks.watch(self.step)
+            self._watch_reports()
             if self._schedule is None:
                 _synchronise(self._wanted)
                 self._run_profiler(lambda: self._start(Action.SAVE))
@@ -166,6 +169,7 @@ class TorchProfile:
         """A step has ended; the next one begins."""
         if self._over or threading.get_ident() != self._thread or os.getpid() != self._pid:
             return
+        self._watch_reports()
         if by_hook and self._called:
             return
         first_call, self._called = not by_hook and not self._called, self._called or not by_hook
@@ -242,7 +246,7 @@ class TorchProfile:
     def ended(self, written: list[str]) -> None:
         """All files are written: those of the folder, besides the traces."""
         if (on_end := given.handlers.on_end) is not None:
-            files = [*self.traces, *(path for path in written if path not in self.traces)]
+            files = [*self.traces, *(path for path in written if path not in self.traces), *(self._reports or [])]
             self._call("on_end", lambda: on_end(files))
 
     @property
@@ -401,16 +405,41 @@ class TorchProfile:
         if state is _State.WARM:
             _release(profiler)
             return
-        rank, epoch = _process(), self._named_epoch or 0
-        recorded: contract.Recorded = {"cycle": f"ep{epoch}-ba{self._steps}-rank{rank}"}
+        recorded: contract.Recorded = {"cycle": self._name()}
         if self._wanted.exact:  # what was queued before the start is not in the trace
             recorded |= {"beganNs": str(self._since_ns if self._idle_then else 0), "endedNs": str(ended_ns)}
-        name = f"rank{rank}.{self._steps}"
+        name = f"rank{_process()}.{self._steps}"
         if any(os.path.basename(path).startswith(name + ".pt") for path in self.traces):
             name += f".{len(self.traces)}"
         folder = self._wanted.spool or _folder()
         window = self._since_ns, ended_ns
         self._export(profiler, os.path.join(folder, name + ".pt.trace.json"), recorded, window)
+
+    def _watch_reports(self) -> None:
+        """Keep DeepSpeed's reports, if there is a folder for them and DeepSpeed is imported."""
+        if self._folder and self._reports is None and (end := flopsreports.watch(self._reported)) is not None:
+            self._reports = []
+            self._undo.append(end)
+
+    def _reported(self, report: flopsreports.Print) -> None:
+        """DeepSpeed has printed a report."""
+        if self._reports is None or os.getpid() != self._pid:
+            return
+        began_ns, kept = time.monotonic_ns(), self._reports
+        path = os.path.join(self._folder, f"{self._name()}.flops.txt")
+        try:
+            report(path)
+            os.chmod(path, 0o600)
+            if path not in kept:
+                kept.append(path)
+        except Exception as error:
+            self._remark_once(f"DeepSpeed's report could not be kept in {self._folder}: {error}.")
+        finally:
+            marks.pause(began_ns, time.monotonic_ns())
+
+    def _name(self) -> str:
+        """What files of this step are called, as Composer calls them."""
+        return f"ep{self._named_epoch or 0}-ba{self._steps}-rank{_process()}"
 
     def _users_trace(self, path: str) -> None:
         """The user's own profiler has written a trace in the cell: it is added to the chart."""

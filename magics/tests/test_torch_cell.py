@@ -389,6 +389,44 @@ def test_the_files_of_a_folder(kernel: Kernel, tmp_path: Path) -> None:
     assert [os.path.basename(row["file"]) for row in json.loads(analysed.stdout)["recordings"]] == traces
 
 
+DEEPSPEED = """\
+import sys, types
+class FlopsProfiler:
+    def print_model_profile(self, profile_step=1, module_depth=-1, top_modules=1, detailed=True, output_file=None):
+        text = f'step {profile_step}, depth {module_depth}: 5 MACs'
+        if output_file is None:
+            print(text)
+        else:
+            with open(output_file, 'w') as file:
+                file.write(text)
+profiler = types.ModuleType('deepspeed.profiling.flops_profiler.profiler')
+profiler.FlopsProfiler = FlopsProfiler
+"""
+
+
+@pytest.mark.parametrize("imported", ["before", "in the cell"])
+def test_what_deepspeed_reports_is_kept(kernel: Kernel, tmp_path: Path, imported: str) -> None:
+    """It goes where it went without us, too; the class is as it was after the cell."""
+    register = "sys.modules[profiler.__name__] = profiler"
+    run(kernel, DEEPSPEED + (register if imported == "before" else "pass"))
+    body = f"{register}\ntrain(1)\nFlopsProfiler().print_model_profile(1, top_modules=2, module_depth=3)\ntrain(1)"
+    body += (
+        f"\nFlopsProfiler().print_model_profile(profile_step=2, output_file={str(tmp_path / 'own.txt')!r})\ntrain(1)"
+    )
+    folder = tmp_path / "runs"
+    ran = run(kernel, f"%%omni_perf --torch --prof_dir {folder}\n{body}")
+    assert ran.error is None and ran.text("stderr") == "" and ran.text("stdout").count("MACs") == 1, ran.outputs
+    kept = {path.name: path.read_text() for path in folder.glob("*.flops.txt")}
+    assert kept == {
+        "ep0-ba1-rank0.flops.txt": "step 1, depth 3: 5 MACs",
+        "ep0-ba2-rank0.flops.txt": "step 2, depth -1: 5 MACs",
+    }
+    assert (tmp_path / "own.txt").read_text() == "step 2, depth -1: 5 MACs"
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder.glob("*.flops.txt"))
+    assert value(kernel, "FlopsProfiler.print_model_profile.__code__.co_argcount") == 6
+    run(kernel, "del sys.modules[profiler.__name__]")
+
+
 def test_tensorboard_reads_the_folder(kernel: Kernel, tmp_path: Path) -> None:
     if not has("torch_tb_profiler.plugin"):
         missing("torch", "there is no torch-tb-profiler in .cache/torch: tools/torch installs it")
