@@ -20,6 +20,7 @@ const (
 	LoadWorker Cause = "data-loading-workers" // the loader's worker processes are waited for
 	Display    Cause = "display"              // the notebook formats the value of the cell's last line
 	Around     Cause = "around-cell"          // the notebook's other work before and after the cell
+	Tracing    Cause = "tracing"              // torch.profiler starts, stops and writes, as --torch and --exact have it
 
 	Sync       Cause = "synchronisation" // until the GPU has done what was launched
 	Copy       Cause = "copy"            // between host and GPU
@@ -74,6 +75,7 @@ var causes = []struct {
 }{
 	{Python, Host}, {Native, Host}, {Launch, Launching}, {Import, SettingUp}, {Compile, Compilation}, {Draw, Host},
 	{Checkpoint, Checkpoints}, {Load, Starvation}, {LoadHere, Starvation}, {LoadWorker, Starvation}, {Display, Host}, {Around, Host},
+	{Tracing, Host},
 	{Sync, Synchronisation}, {Copy, Copying}, {Collective, Collectives},
 	{Network, InputOutput}, {Database, InputOutput}, {InOut, InputOutput},
 	{Sleep, Waits}, {UserInput, Waits}, {Child, Waits}, {Thread, Waits}, {Lock, Waits}, {EventLoop, Waits}, {Waiting, Waits},
@@ -102,5 +104,5 @@ func (c Cause) Kind() Kind {
 
 // Computes reports whether a thread with this cause is at work on a CPU.
 func (c Cause) Computes() bool {
-	return slices.Contains([]Cause{Python, Native, Launch, Import, Compile, Draw, Checkpoint, Display, Around}, c)
+	return slices.Contains([]Cause{Python, Native, Launch, Import, Compile, Draw, Checkpoint, Display, Around, Tracing}, c)
 }

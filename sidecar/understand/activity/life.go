@@ -116,7 +116,7 @@ func (p stage) of(st Activity) Activity {
 
 // vagueBeforeFirst are the causes that only mean "set-up" before the first GPU work.
 var vagueBeforeFirst = map[Cause]bool{
-	Python: true, Native: true, Waiting: true, Lock: true, NoCPU: true, GIL: true, InOut: true, Around: true, Unknown: true,
+	Python: true, Native: true, Waiting: true, Lock: true, NoCPU: true, GIL: true, InOut: true, Around: true, Tracing: true, Unknown: true,
 }
 
 // vagueAtEnd are the causes that only mean "exit" when the script is over. A wait

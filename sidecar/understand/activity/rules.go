@@ -191,7 +191,7 @@ func (s *Stacks) rulesSeen(stack []timeline.FrameID) (inner, all uint64) {
 // phaseCauses are the causes of what a notebook does around a cell's code.
 var phaseCauses = map[timeline.Phase]Cause{
 	timeline.PhasePrepare: Around, timeline.PhaseDisplay: Display, timeline.PhaseTraceback: Around, timeline.PhaseFigures: Draw,
-	timeline.PhaseCallbacks: Around, timeline.PhaseTorchTrace: Around,
+	timeline.PhaseCallbacks: Around, timeline.PhaseTorchTrace: Tracing,
 }
 
 // matches reports whether a rule holds; framed says that some frame fits it.

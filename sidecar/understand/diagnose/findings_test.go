@@ -326,8 +326,12 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{short(one(0, phaseFile, "DataFrame._repr_html_", timeline.StatePython, 0)), other}},
 	},
 	AroundCell: {
-		scene{acts: twoLines, change: inCallbacks}, 0, NoAdvice,
+		scene{acts: twoLines, change: inPhase(timeline.PhaseCallbacks)}, 0, NoAdvice,
 		scene{acts: twoLines},
+	},
+	Tracing: {
+		scene{acts: twoLines, change: inPhase(timeline.PhaseTorchTrace)}, 0, NoAdvice,
+		scene{acts: twoLines, change: inPhase(timeline.PhaseCallbacks)},
 	},
 	Compiling: {
 		scene{acts: []act{one(3, dynamo, "compile", timeline.StatePython, 0), other}}, 3, CompileShapes,
@@ -606,9 +610,11 @@ func lostAt(at timeline.Nanos) func(*timeline.Builder) {
 	}
 }
 
-// inCallbacks ends the recording in callbacks of IPython's events.
-func inCallbacks(b *timeline.Builder) {
-	b.Set(0, sec, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Phase: timeline.PhaseCallbacks})), timeline.StatePython, false)
+// inPhase ends the recording with what a notebook, or the profiler, does around the cell's code.
+func inPhase(p timeline.Phase) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Set(0, sec, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Phase: p})), timeline.StatePython, false)
+	}
 }
 
 // inSubprocess ends the recording with the main thread waiting in subprocess.

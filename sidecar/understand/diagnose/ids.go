@@ -71,6 +71,7 @@ const (
 	Drawing          FindingID = "drawing"            // Call
 	Displaying       FindingID = "display"            // Call
 	AroundCell       FindingID = "around-cell"
+	Tracing          FindingID = "tracing" // torch.profiler's start, stop and trace
 	Compiling        FindingID = "compilation"
 	Saving           FindingID = "checkpoint"         // Call
 	LoadsData        FindingID = "data-loading"       // Cause; Against: the share of it that workers could save, 0: not known

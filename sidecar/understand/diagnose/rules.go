@@ -64,6 +64,7 @@ var cpuRules = []rule{
 	{id: Drawing, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Draw)},
 	{id: Displaying, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Display)},
 	{id: AroundCell, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(nil, activity.Around)},
+	{id: Tracing, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(nil, activity.Tracing)},
 	{id: Compiling, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(compiling, activity.Compile)},
 	{id: Saving, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Checkpoint)},
 	{id: LoadsData, severity: Warning, threshold: loadsShare, group: timeSpent, weight: plainly, measure: loadsData},

@@ -57,6 +57,10 @@ func (s Scope) aroundCell(f diagnose.Finding) string {
 	return "the notebook's own work around the cell's code took " + s.part(f.Time)
 }
 
+func (s Scope) tracing(f diagnose.Finding) string {
+	return "starting and stopping torch.profiler, and writing its trace, took " + s.part(f.Time)
+}
+
 func (s Scope) displaying(f diagnose.Finding) string {
 	return "displaying the result took " + s.part(f.Time) + s.where(f) + in(f)
 }

@@ -114,6 +114,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.Drawing:          Scope.drawing,
 	diagnose.Displaying:       Scope.displaying,
 	diagnose.AroundCell:       Scope.aroundCell,
+	diagnose.Tracing:          Scope.tracing,
 	diagnose.Compiling:        took("compiling"),
 	diagnose.Saving:           Scope.saving,
 	diagnose.LoadsData:        Scope.loadsData,

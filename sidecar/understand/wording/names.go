@@ -27,6 +27,7 @@ var causes = map[activity.Cause]struct{ name, waited string }{
 	activity.LoadWorker: {"waiting for the loader's workers", "for the data loader's workers"},
 	activity.Display:    {"displaying the result", "for the display of the result"},
 	activity.Around:     {"the notebook's own work", "for the notebook's own work"},
+	activity.Tracing:    {"torch.profiler's start, stop and trace", "for torch.profiler's start, stop and trace"},
 	activity.Sync:       {"waiting for the GPU", "around synchronisations with the host"},
 	activity.Copy:       {"host–device copy", "for copies between host and device"},
 	activity.Collective: {"communication between ranks", "for other ranks"},

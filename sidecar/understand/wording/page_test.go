@@ -103,7 +103,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	},
 	diagnose.GPUWaitsForLaunches: {waiting(activity.Launch)},
 	diagnose.GPUWaitsForHost: {
-		waiting(activity.Python), waiting(activity.Native), waiting(activity.Import), waiting(activity.Draw), waiting(activity.Around),
+		waiting(activity.Python), waiting(activity.Native), waiting(activity.Import), waiting(activity.Draw), waiting(activity.Around), waiting(activity.Tracing),
 		with(most2, ofKind(activity.Host, exactly(activity.Native, 21*second/10), exactly(activity.Python, 19*second/10))),
 	},
 	diagnose.GPUWaitsForIO:          {waiting(activity.InOut), waiting(activity.Network), waiting(activity.Database)},
@@ -231,6 +231,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.BegunLate:       {none},
 	diagnose.Displaying:      {with(none, call("DataFrame._repr_html_", "pandas")), none},
 	diagnose.AroundCell:      {none},
+	diagnose.Tracing:         {none},
 	diagnose.Compiling:       {most2},
 	diagnose.Saving:          {most2, with(most2, call("save", "torch")), with(most2, call("load", "joblib"))},
 	diagnose.LoadsData:       {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker)), with(with(most2, cause(activity.LoadHere)), covers(0.6))},
