@@ -115,6 +115,10 @@ func (p *pass) count(l *Loader, worked []Worked) (counted int) {
 	}
 	whole, begins, steady := p.whole(n)
 	made, expected := int64(p.to-p.base), (total+each-1)/each
+	if p.base < 0 && made == expected+1 { // a batch was fetched ahead, before the first step
+		p.base++
+		made--
+	}
 	all := begins && total > 0 && made == expected // each had its batches, however they were fetched
 	counts := all || begins && steady && made < expected
 	for i := p.from; i < p.to; i++ {
