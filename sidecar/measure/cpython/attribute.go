@@ -174,10 +174,11 @@ const (
 	longDigit   = longTag + WordSize
 	digitBits   = 30
 
-	maxDigits     = 3       // of 63 bits
-	signMask      = 3       // 3.12+: of lv_tag; the next bit marks the small ints that 3.14 keeps for ever
-	longSizeShift = 3       // 3.12+: bits of lv_tag below the number of digits
-	minObject     = 1 << 12 // an address below it is none of an object
+	maxDigits     = 3                          // of 63 bits
+	leastLong     = longDigit + 4 - objectType // bytes from the type on to the first digit, which each has
+	signMask      = 3                          // 3.12+: of lv_tag; the next bit marks the small ints that 3.14 keeps for ever
+	longSizeShift = 3                          // 3.12+: bits of lv_tag below the number of digits
+	minObject     = 1 << 12                    // an address below it is none of an object
 )
 
 // Content returns what a cell holds, the variable of a function that inner functions use,
@@ -194,32 +195,26 @@ func (o *Objects) Integer(object uint64) (value int64, ok bool) {
 	if object < minObject || object%WordSize != 0 {
 		return 0, false
 	}
-	if name := o.TypeName(object); name != "int" && name != "bool" {
+	var long [longDigit + 4*maxDigits - objectType]byte // from its type on
+	n, err := o.mem.Read(long[:], []Range{{object + objectType, len(long)}})
+	if err == nil && n < len(long) { // one with less digits may lie at the end of what is mapped
+		n, err = o.mem.Read(long[:], []Range{{object + objectType, leastLong}})
+	}
+	if name := o.nameOf(Word(long[:], 0)); err != nil || n < leastLong || name != "int" && name != "bool" {
 		return 0, false
 	}
-	var long [longDigit - longTag + 4]byte // the tag and one digit, which each has
-	if ReadAt(o.mem, object+longTag, long[:]) != nil {
-		return 0, false
-	}
-	digits := Word(long[:], 0)
+	digits := Word(long[:], longTag-objectType)
 	if o.layout.Version.Minor != 11 {
 		if sign := digits & signMask; sign > 1 { // 0 is positive, 1 zero
 			return 0, false
 		}
 		digits >>= longSizeShift
 	}
-	if digits == 0 {
-		return 0, true
-	}
-	if digits > maxDigits {
-		return 0, false
-	}
-	var all [4 * maxDigits]byte
-	if ReadAt(o.mem, object+longDigit, all[:4*digits]) != nil {
+	if digits > maxDigits || digits > 1 && n < len(long) {
 		return 0, false
 	}
 	for i := range digits {
-		digit := int64(Half(all[:], 4*i))
+		digit := int64(Half(long[:], longDigit-objectType+4*i))
 		if digit >= 1<<digitBits || i == 2 && digit > 7 {
 			return 0, false
 		}

@@ -26,7 +26,7 @@ const (
 	loadsData       // makes it, or waits for it
 )
 
-// loadsOf returns it by torch's names, which are the same since version 1.2.
+// loadsOf returns it by torch's names.
 func loadsOf(function, file string) loads {
 	switch {
 	case !strings.HasSuffix(file, "torch/utils/data/dataloader.py"):

@@ -88,6 +88,49 @@ func checkLoaders(t *retry.Attempt, python string) {
 	}
 }
 
+// An attribute that is not what torch has there is not known; nothing is read of an iterator that counts no batches.
+func TestAttributesThatAreNotTorchs(t *testing.T) {
+	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
+		if python.Build == "container" {
+			t.Skip("it has its own files")
+		}
+		t.Setenv("PYTHONPATH", "testdata/standin")
+		retry.Again(t, func(t *retry.Attempt) { checkWrongLoaders(t, python.Path) })
+	})
+}
+
+func checkWrongLoaders(t *retry.Attempt, python string) {
+	t.Helper()
+	var wrong []struct {
+		Name         string
+		Began, Ended int64
+	}
+	rec := recordAnswer(t, exec.Command(python, "testdata/wrongloads.py"), &wrong)
+	read := make(map[string]int)
+	for _, r := range rec.Batches {
+		at, l := rec.Origin+int64(r.At), rec.Loaders[r.Loader]
+		for _, w := range wrong {
+			if at < w.Began || at > w.Ended {
+				continue
+			}
+			read[w.Name]++
+			good := l.Batch == 2
+			switch w.Name {
+			case "_dataset_kind", "_index_sampler":
+				good = l.Batch == 0
+			case "_sampler_iter":
+				good = good && r.Samples == 0
+			}
+			if !good || r.Yielded != 0 || l.Workers != 0 || l.Stream {
+				t.Errorf("with another %s: %+v of %+v", w.Name, r, l)
+			}
+		}
+	}
+	if read["_num_yielded"] != 0 || read["_base_seed"] == 0 || read["_index_sampler"] == 0 || read["_sampler_iter"] == 0 {
+		t.Errorf("readings by what is wrong: %v", read)
+	}
+}
+
 // findCall returns the pass, and the number of the call in it, that a time is in; -1: it is in none.
 func findCall(passes []loaderPass, at int64) (pass, call int) {
 	for i := range passes {
