@@ -33,7 +33,8 @@ parser.add_argument("--kill", action="store_true", help="a worker, by SIGKILL")
 
 class Pictures(Dataset):
     def __init__(self, options: argparse.Namespace) -> None:
-        self.item, self.fetch, self.kill, self.count = options.item, options.fetch, options.kill, options.steps * 16 - options.short
+        self.item, self.fetch, self.kill = options.item, options.fetch, options.kill
+        self.count = options.steps * 16 - options.short
 
     def __len__(self) -> int:
         return self.count
@@ -66,7 +67,8 @@ def main() -> None:
         how["multiprocessing_context"] = "spawn"
     forward, save = clock.of("forward", model), clock.of("checkpoint", torch.save)
     loader = DataLoader(Pictures(options), **how)
-    validation = DataLoader(Pictures(argparse.Namespace(**vars(options) | {"steps": 10, "short": 0, "kill": False})), batch_size=16)
+    other = argparse.Namespace(**vars(options) | {"steps": 10, "short": 0, "kill": False})
+    validation = DataLoader(Pictures(other), batch_size=16)
 
     def validate() -> float:
         model.eval()

@@ -53,13 +53,15 @@ func Of(rec *timeline.Recording, process int, steps []Step) (loaders []Loader, w
 		loaders = append(loaders, Loader{Loader: rec.Loaders[p.loader], PerStep: perStep(same)})
 	}
 	bound(passes, loaders, index, len(steps))
+	passes, sure := complete(passes, func(p *pass) *Loader { return &loaders[index[p.loader]] })
 	worked = make([]Worked, len(steps))
+	made := 0
 	for _, p := range passes {
 		l := &loaders[index[p.loader]]
-		l.Epochs, l.Steps = l.Epochs+1, l.Steps+p.to-p.from
+		l.Epochs, l.Steps, made = l.Epochs+1, l.Steps+p.to-p.from, made+p.to-p.from
 		l.Counted += p.count(l, worked)
 	}
-	if passes[len(passes)-1].to-passes[0].from < leastSteps*len(passes) {
+	if !sure || made < leastSteps*len(passes) {
 		for i := range loaders {
 			loaders[i].Epochs = 0
 		}
@@ -109,16 +111,9 @@ func (p *pass) count(l *Loader, worked []Worked) (counted int) {
 	if n == 0 || each == 0 || l.Stream && l.Workers > 1 && !l.DropLast {
 		return 0
 	}
-	total := p.samples
-	if l.DropLast {
-		total -= total % int64(l.Batch)
-	}
+	total := p.total(l)
 	whole, begins, steady := p.whole(n)
-	made, expected := int64(p.to-p.base), (total+each-1)/each
-	if p.base < 0 && made == expected+1 { // a batch was fetched ahead, before the first step
-		p.base++
-		made--
-	}
+	made, expected := p.to-p.base, p.expected(l)
 	all := begins && total > 0 && made == expected // each had its batches, however they were fetched
 	counts := all || begins && steady && made < expected
 	for i := p.from; i < p.to; i++ {
@@ -145,6 +140,9 @@ func (p *pass) count(l *Loader, worked []Worked) (counted int) {
 // steady whether no step had another number of batches.
 func (p *pass) whole(perStep int) (whole []bool, begins, steady bool) {
 	whole = make([]bool, p.to-p.from)
+	if len(p.readings) == 0 {
+		return whole, true, true
+	}
 	set := func(from, to int, is bool) {
 		for i := max(from, p.from); i < min(to, p.to); i++ {
 			whole[i-p.from] = is
@@ -165,13 +163,13 @@ func (p *pass) whole(perStep int) (whole []bool, begins, steady bool) {
 			low = b.low
 		}
 	}
-	begins = low+perStep*p.base >= 0 && p.first().given+perStep*(p.base-p.first().steps) < perStep
+	begins = low+perStep*p.base >= 0 && p.first().given-p.ahead+perStep*(p.base-p.first().steps) < perStep
 	if begins {
 		set(p.from, p.first().steps, true)
 	} else { // it had batches of the pass before, too
 		more = append(more, p.from)
 	}
-	if !moved {
+	if !moved && p.alone {
 		set(p.last().steps, p.to, true)
 	}
 	for _, step := range more {

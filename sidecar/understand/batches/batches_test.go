@@ -199,6 +199,30 @@ func TestStepsAndTheirBatches(t *testing.T) {
 				l.step()
 			}
 		}, []timeline.Loader{plain}, 1, 1, "0:64×9 0:–×1 1:–×1 1:64×7 1:–×2"},
+		{"epochs without a reading", func(l *loop) {
+			for i := range 7 {
+				every := 1
+				if i == 0 || i == 3 || i == 4 || i == 6 {
+					every = 1000
+				}
+				l.every, l.asked = every, 1
+				l.epoch(0, 10, 1, 600)
+			}
+		}, []timeline.Loader{plain}, 1, 1, "0:64×9 0:24×1 1:64×9 1:24×1 2:64×9 2:24×1 3:64×9 3:24×1 4:64×9 4:24×1 5:64×9 5:24×1 6:64×9 6:24×1"},
+		{"epochs of unknown length without a reading", func(l *loop) {
+			for i := range 6 {
+				l.every, l.asked = 1+i%2*1000, 1
+				l.epoch(0, 10, 1, 0)
+			}
+		}, []timeline.Loader{plain}, 1, 1, "–:64×10 –:–×10 –:64×10 –:–×10 –:64×10 –:–×10"},
+		{"steps before the loader's", func(l *loop) {
+			for range 5 {
+				l.step()
+			}
+			for range 2 {
+				l.epoch(0, 10, 1, 600)
+			}
+		}, []timeline.Loader{plain}, 1, 1, "–:–×5 –:64×9 –:24×1 –:64×9 –:24×1"},
 		{"left early", func(l *loop) {
 			for range 3 {
 				l.epoch(0, 6, 1, 6400)

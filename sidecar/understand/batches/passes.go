@@ -23,6 +23,8 @@ type pass struct {
 	samples  int64 // of the whole pass; 0: not known
 	from, to int   // the steps that it was for: all from one on to before another one
 	base     int   // its first step: less than from, and than 0, where that was before the first one that is known
+	ahead    int   // batches that were fetched before the first reading for a later step
+	alone    bool  // no other pass, which was not read, can be among its steps
 }
 
 func (p *pass) first() reading { return p.readings[0] }
