@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from cases import Case, Facts, Report
 
 STEPS, SAMPLES, PHASES, EXTRA, LOADING = 0.02, 0.02, 0.03, 0.05, 0.5
-"""At most: of steps' number and mean, of samples per second, of the training's time that a phase is off, and of a straggler's seconds; and
-from which share of the training's time on loading data has a sentence."""
+"""At most: of steps' number and mean, of samples per second, of the training's time that a phase is off, and of a
+straggler's seconds; and from which share of the training's time on loading data has a sentence."""
 READINGS = 6
 """So many readings of a stack a phase may be off however short the training is."""
 
@@ -99,7 +99,7 @@ def _samples(verdict: Verdict, report: Report, process: int, own: Facts) -> None
     if abs(pace / own_pace - 1) > SAMPLES:
         verdict.wrong.append(f"{pace:.1f} samples/s, own {own_pace:.1f}")
     epochs = Counter(step["epoch"] for step in ours)
-    own_epochs = Counter(own["epochs"][1:])
+    own_epochs: Counter[int] = Counter(own["epochs"][1:])
     if epochs != own_epochs:
         verdict.wrong.append(f"steps of epochs {dict(epochs)}, own {dict(own_epochs)}")
 
