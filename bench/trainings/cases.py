@@ -43,7 +43,7 @@ def raised(report: Report) -> str:
     return "" if (exception.get("type"), exception.get("line")) == ("ValueError", RAISES) else f"exception: {exception}"
 
 
-RAISES = 89
+RAISES = 95
 """The line of plain.py that raises."""
 
 TORCHRUN = ["-m", "torch.distributed.run", "--master-port", "29573"]
@@ -67,6 +67,9 @@ def cases() -> list[Case]:
         Case("a checkpoint each 10 steps", [plain, "--checkpoint", "10"]),
         Case("epochs, 2 workers, validation, checkpoints",
              [plain, "--epochs", "3", "--validate", "--checkpoint", "15", "--workers", "2", "--steps", "30"]),
+        Case("epochs with a short batch", [plain, "--epochs", "3", "--validate", "--steps", "30", "--short", "9"]),
+        Case("epochs, 2 workers that stay, a short batch",
+             [plain, "--epochs", "4", "--workers", "2", "--persistent", "--steps", "25", "--short", "9"]),
         Case("stops early", [plain, "--stop", "35"]),
         Case("ends by an exception", [plain, "--fail", "30"], code=1, expects=raised),
         Case("a worker is killed", [plain, "--workers", "2", "--kill"], code=1, expects=says("SIGKILL")),

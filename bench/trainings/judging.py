@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from cases import Case, Facts, Report
 
-STEPS, PHASES, EXTRA, LOADING = 0.02, 0.03, 0.05, 0.5
-"""At most: of steps' number and mean, of the training's time that a phase is off, and of a straggler's seconds; and
-from which share of the training's time on loading data has a sentence."""
+STEPS, SAMPLES, PHASES, EXTRA, LOADING = 0.02, 0.02, 0.03, 0.05, 0.5
+"""At most: of steps' number and mean, of samples per second, of the training's time that a phase is off, and of a
+straggler's seconds; and from which share of the training's time on loading data has a sentence."""
 READINGS = 6
 """So many readings of a stack a phase may be off however short the training is."""
 
@@ -21,6 +22,7 @@ class Verdict:
     headline: str = ""
     steps: str = "–"
     pace: str = "–"
+    samples: str = "–"
     phases: str = "–"
     unknown: str = "–"
     extra: str = "–"
@@ -32,6 +34,7 @@ class Verdict:
             self.case,
             self.steps,
             self.pace,
+            self.samples,
             self.phases,
             self.unknown,
             self.extra,
@@ -56,6 +59,7 @@ def judge(case: Case, code: int, report: Report, facts: dict[int, Facts]) -> Ver
             verdict.wrong.append(f"rank {rank} is not known")
             continue
         _steps(verdict, report, process, own)
+        _samples(verdict, report, process, own)
         _phases(verdict, report, process, own)
     if case.slow is not None:
         _straggler(verdict, report, case.slow, facts)
@@ -80,6 +84,24 @@ def _steps(verdict: Verdict, report: Report, process: int, own: Facts) -> None:
         verdict.wrong.append(f"{len(ours)} steps of {len(ends) - 1}")
     if abs(mean / own_mean - 1) > STEPS:
         verdict.wrong.append(f"step {mean:.4f} s, own {own_mean:.4f} s")
+
+
+def _samples(verdict: Verdict, report: Report, process: int, own: Facts) -> None:
+    """Compare samples per second and the steps of each epoch."""
+    if not any(own["samples"]):
+        return
+    ours = [step for step in report["steps"] if step.get("process", 0) == process]
+    known = [step for step in ours if step.get("samples")]
+    seconds = sum(step["end_ns"] - step["start_ns"] for step in known) / 1e9
+    pace = sum(step["samples"] for step in known) / seconds if known else 0.0
+    own_pace = sum(own["samples"][1:]) / (own["ends"][-1] - own["ends"][0])
+    verdict.samples = f"{pace / own_pace:.3f}"
+    if abs(pace / own_pace - 1) > SAMPLES:
+        verdict.wrong.append(f"{pace:.1f} samples/s, own {own_pace:.1f}")
+    epochs = Counter(step["epoch"] for step in ours)
+    own_epochs: Counter[int] = Counter(own["epochs"][1:])
+    if epochs != own_epochs:
+        verdict.wrong.append(f"steps of epochs {dict(epochs)}, own {dict(own_epochs)}")
 
 
 def _phases(verdict: Verdict, report: Report, process: int, own: Facts) -> None:

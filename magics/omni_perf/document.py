@@ -42,7 +42,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
 
     ``lines``, ``functions``, ``blocked``, ``awaits``, ``memory``, ``memory_functions``, ``gpu_memory``,
     ``torch_memory``, ``allocations``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``, ``phases``,
-    ``slow_steps``, ``regions``, ``ranks``, ``rank_lines``, ``operators``, ``kernels``, ``traces``,
+    ``slow_steps``, ``loaders``, ``regions``, ``ranks``, ``rank_lines``, ``operators``, ``kernels``, ``traces``,
     ``out_of_memory``, ``device_memory``,
     ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are seconds, in ``_bytes``
     bytes; shares are 0 to 1; ``state_s`` is a mapping of state to seconds. Keys that a table
@@ -66,6 +66,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
         "steps": _steps,
         "phases": _phases,
         "slow_steps": _slow_steps,
+        "loaders": _loaders,
         "regions": _regions,
         "ranks": _ranks,
         "rank_lines": _rank_lines,
@@ -527,6 +528,23 @@ def _slow_steps(names: _Names) -> list[Row]:
             "rank": names.document["processes"][row["process"]]["rank"],
         }
         for row in cast("list[Row]", names.document.get("slow_steps") or [])
+    ]
+
+
+def _loaders(names: _Names) -> list[Row]:
+    return [
+        {
+            "batch_size": row["batch_size"],
+            "workers": row["workers"],
+            "drop_last": row["drop_last"],
+            "batches_per_step": row["batches_per_step"],
+            "epochs": row["epochs"],
+            "steps": row["steps"],
+            "counted_steps": row["counted_steps"],
+            "process": names.process(row["process"]),
+            "rank": names.document["processes"][row["process"]]["rank"],
+        }
+        for row in cast("list[Row]", names.document.get("loaders") or [])
     ]
 
 

@@ -21,6 +21,8 @@ class Clock:
 
     def __init__(self) -> None:
         self.ends: list[float] = []
+        self.samples: list[int] = []
+        self.epochs: list[int] = []
         self.began: float | None = None
         self.phases: dict[str, float] = {}
         self.facts: dict[str, Any] = {}
@@ -57,8 +59,11 @@ class Clock:
         self.began = self.began or time.perf_counter() - seconds
         self.phases[phase] = self.phases.get(phase, 0.0) + seconds
 
-    def step(self) -> None:
+    def step(self, samples: int = 0, epoch: int = 0) -> None:
+        """Note that a step has ended, of so many samples; 0: the training has no loader."""
         self.ends.append(time.perf_counter())
+        self.samples.append(samples)
+        self.epochs.append(epoch)
 
     def write(self) -> None:
         """Write into the folder CLOCKS, a file for each rank."""
@@ -66,7 +71,16 @@ class Clock:
             return
         name = f"{self.facts.get('rank', 0)}.json"
         Path(os.environ["CLOCKS"], name).write_text(
-            json.dumps({"began": self.began, "ends": self.ends, "phases": self.phases, "facts": self.facts})
+            json.dumps(
+                {
+                    "began": self.began,
+                    "ends": self.ends,
+                    "samples": self.samples,
+                    "epochs": self.epochs,
+                    "phases": self.phases,
+                    "facts": self.facts,
+                }
+            )
         )
 
     def at_exit(self) -> Clock:

@@ -48,7 +48,7 @@ def trainer(clock: Clock, options: argparse.Namespace) -> None:
 
     class Ends(TrainerCallback):
         def on_step_end(self, *_: object, **__: object) -> None:
-            clock.step()
+            clock.step(16)
 
     arguments = TrainingArguments(
         "out", per_device_train_batch_size=16, num_train_epochs=1, report_to=[], save_strategy="no", use_cpu=True,
@@ -75,7 +75,7 @@ def lightning(clock: Clock, options: argparse.Namespace) -> None:
 
     class Ends(lightning.Callback):
         def on_train_batch_end(self, *_: object, **__: object) -> None:
-            clock.step()
+            clock.step(16)
 
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
     if options.own:
@@ -99,7 +99,7 @@ def accelerate(clock: Clock, options: argparse.Namespace) -> None:
         optimizer.zero_grad()
         accelerator.backward(net(**batch)["loss"])
         optimizer.step()
-        clock.step()
+        clock.step(16)
 
 
 if __name__ == "__main__":

@@ -21,17 +21,20 @@ parser.add_argument("--fetch", action="store_true", help="it is waited for, not 
 parser.add_argument("--spawn", action="store_true")
 parser.add_argument("--steps", type=int, default=60, help="of an epoch")
 parser.add_argument("--epochs", type=int, default=1)
+parser.add_argument("--persistent", action="store_true", help="workers stay from one epoch to the next")
 parser.add_argument("--accumulate", type=int, default=1)
 parser.add_argument("--validate", action="store_true")
 parser.add_argument("--checkpoint", type=int, default=0, help="each so many steps")
 parser.add_argument("--stop", type=int, default=0, help="early, after so many steps")
 parser.add_argument("--fail", type=int, default=0, help="with an exception, after so many steps")
+parser.add_argument("--short", type=int, default=0, help="the last batch of an epoch by so many pictures")
 parser.add_argument("--kill", action="store_true", help="a worker, by SIGKILL")
 
 
 class Pictures(Dataset):
     def __init__(self, options: argparse.Namespace) -> None:
-        self.item, self.fetch, self.kill, self.count = options.item, options.fetch, options.kill, options.steps * 16
+        self.item, self.fetch, self.kill = options.item, options.fetch, options.kill
+        self.count = options.steps * 16 - options.short
 
     def __len__(self) -> int:
         return self.count
@@ -59,12 +62,13 @@ def main() -> None:
     )  # fmt: skip
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     loss_of = nn.CrossEntropyLoss()
-    how = {"batch_size": 16, "num_workers": options.workers}
+    how = {"batch_size": 16, "num_workers": options.workers, "persistent_workers": options.persistent}
     if options.spawn:
         how["multiprocessing_context"] = "spawn"
     forward, save = clock.of("forward", model), clock.of("checkpoint", torch.save)
     loader = DataLoader(Pictures(options), **how)
-    validation = DataLoader(Pictures(argparse.Namespace(**vars(options) | {"steps": 10, "kill": False})), batch_size=16)
+    other = argparse.Namespace(**vars(options) | {"steps": 10, "short": 0, "kill": False})
+    validation = DataLoader(Pictures(other), batch_size=16)
 
     def validate() -> float:
         model.eval()
@@ -73,16 +77,18 @@ def main() -> None:
         model.train()
         return total
 
-    done = 0
-    for _ in range(options.epochs):
+    done = samples = 0
+    for epoch in range(options.epochs):
         for number, (x, y) in enumerate(clock.data(loader)):
+            samples += len(x)
             loss = loss_of(forward(x), y)
             clock.of("backward", loss.backward)()
             if (number + 1) % options.accumulate == 0:
                 clock.of("optimizer", optimizer.step)()
                 optimizer.zero_grad()
                 done += 1
-                clock.step()
+                clock.step(samples, epoch)
+                samples = 0
             if options.checkpoint and done % options.checkpoint == 0:
                 save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, "checkpoint.pt")
             if options.fail and done == options.fail:

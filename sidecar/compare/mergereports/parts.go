@@ -189,6 +189,7 @@ func (p *part) tables() {
 		s.File = p.code.file(s.File)
 		return &s.Process
 	})...)
+	d.Loaders = append(d.Loaders, rowsOf(p, r.Loaders, func(l *report.Loader) *int { return &l.Process })...)
 	d.Phases = append(d.Phases, rowsOf(p, r.Phases, func(f *report.Phase) *int { return &f.Process })...)
 	d.Ranks = append(d.Ranks, rowsOf(p, r.Ranks, func(k *report.Rank) *int { return &k.Process })...)
 	d.Gaps = append(d.Gaps, rowsOf(p, r.Gaps, func(g *report.Gap) *int {

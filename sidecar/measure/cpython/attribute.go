@@ -173,6 +173,12 @@ const (
 	longTag     = varSize
 	longDigit   = longTag + WordSize
 	digitBits   = 30
+
+	maxDigits     = 3                          // of 63 bits
+	leastLong     = longDigit + 4 - objectType // bytes from the type on to the first digit, which each has
+	signMask      = 3                          // 3.12+: of lv_tag; the next bit marks the small ints that 3.14 keeps for ever
+	longSizeShift = 3                          // 3.12+: bits of lv_tag below the number of digits
+	minObject     = 1 << 12                    // an address below it is none of an object
 )
 
 // Content returns what a cell holds, the variable of a function that inner functions use,
@@ -184,21 +190,44 @@ func (o *Objects) Content(object uint64) (uint64, error) {
 	return ReadWord(o.mem, object+cellContent)
 }
 
+// Integer returns the value of an int or bool object that is not negative and less than 2**63; ok is false for any other.
+func (o *Objects) Integer(object uint64) (value int64, ok bool) {
+	if object < minObject || object%WordSize != 0 {
+		return 0, false
+	}
+	var long [longDigit + 4*maxDigits - objectType]byte // from its type on
+	n, err := o.mem.Read(long[:], []Range{{object + objectType, len(long)}})
+	if err == nil && n < len(long) { // one with less digits may lie at the end of what is mapped
+		n, err = o.mem.Read(long[:], []Range{{object + objectType, leastLong}})
+	}
+	if name := o.nameOf(Word(long[:], 0)); err != nil || n < leastLong || name != "int" && name != "bool" {
+		return 0, false
+	}
+	digits := Word(long[:], longTag-objectType)
+	if o.layout.Version.Minor != 11 {
+		if sign := digits & signMask; sign > 1 { // 0 is positive, 1 zero
+			return 0, false
+		}
+		digits >>= longSizeShift
+	}
+	if digits > maxDigits || digits > 1 && n < len(long) {
+		return 0, false
+	}
+	for i := range digits {
+		digit := int64(Half(long[:], longDigit-objectType+4*i))
+		if digit >= 1<<digitBits || i == 2 && digit > 7 {
+			return 0, false
+		}
+		value |= digit << (digitBits * i)
+	}
+	return value, true
+}
+
 // SmallInt returns the value of an int object from 1 to 2**30 - 1; 0 for any other object.
-func (o *Objects) SmallInt(object uint64) (int, error) {
-	if object == 0 || o.TypeName(object) != "int" {
-		return 0, nil
+func (o *Objects) SmallInt(object uint64) int {
+	value, ok := o.Integer(object)
+	if !ok || value >= 1<<digitBits || o.TypeName(object) != "int" {
+		return 0
 	}
-	var long [longDigit + 4 - longTag]byte
-	if err := ReadAt(o.mem, object+longTag, long[:]); err != nil {
-		return 0, err
-	}
-	oneDigit := uint64(1 << 3) // _PyLong_NON_SIZE_BITS; a sign of 0: positive
-	if o.layout.Version.Minor == 11 {
-		oneDigit = 1
-	}
-	if Word(long[:], 0) != oneDigit {
-		return 0, nil
-	}
-	return int(Half(long[:], longDigit-longTag) & (1<<digitBits - 1)), nil
+	return int(value)
 }

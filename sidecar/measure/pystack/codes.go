@@ -13,6 +13,7 @@ type codeObject struct {
 	*cpython.Code
 	operations map[int32]operation // of the instructions looked at
 	role       role
+	loads      loads
 	locals     map[string]int    // numbers of the local variables looked for; -1 for none of that name
 	handlers   *cpython.Handlers // of exceptions; nil: not looked at
 
@@ -55,7 +56,7 @@ func (c *codeCache) get(addr uint64) (*codeObject, error) {
 		return nil, err
 	}
 	code := &codeObject{
-		Code: read, role: roleOf(read.Function, read.File), nameless: strings.HasPrefix(read.Function, "<"),
+		Code: read, role: roleOf(read.Function, read.File), loads: loadsOf(read.Function, read.File), nameless: strings.HasPrefix(read.Function, "<"),
 		born: c.epoch, epoch: c.epoch, generation: c.generation,
 	}
 	c.keep(code)

@@ -248,6 +248,12 @@ func FuzzImage(f *testing.F) {
 				_, _ = p.reader.coroutineOf(&thread.stack[i])
 				_ = p.reader.follow(&thread.awaiting, thread.stack[i].addr, (*reader).readGreenlet)
 				_ = p.reader.followGreenlet(&thread.awaiting, &thread.stack[i])
+				s.readIterator(thread, &thread.stack[i])
+				for _, name := range []string{"self", "n", "floor"} {
+					value, _ := p.reader.local(&thread.stack[i], name)
+					_, _ = p.reader.loader(value), p.reader.passSamples(value)
+					_, _ = p.reader.rangeLength(value), p.reader.randomLength(value)
+				}
 			}
 		}
 	})

@@ -139,6 +139,7 @@ func (s *session) took(t *thread, v verdict, g *gilGroup) {
 		t.session.probeAt, t.session.probeEvery, t.session.changedAt = 0, 0, s.at
 		s.growth.moved(t, before)
 	}
+	s.readLoader(t, v)
 	s.enter(t)
 }
 

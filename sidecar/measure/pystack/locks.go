@@ -93,8 +93,8 @@ func (s *session) joined(f *frame) timeline.ObjectID {
 	if of, err = r.objects.Attribute(of, "_native_id"); err != nil {
 		return 0
 	}
-	id, err := r.objects.SmallInt(of)
-	if err != nil || id == 0 {
+	id := r.objects.SmallInt(of)
+	if id == 0 {
 		return 0
 	}
 	for _, t := range s.p.threads {

@@ -67,8 +67,7 @@ func (r *reader) notebookCell(f *frame) (cell NotebookCell, err error) {
 		return cell, err
 	}
 	if count, err := r.objects.Attribute(result, "execution_count"); err == nil { // else the text alone
-		cell.ExecutionCount, err = r.objects.SmallInt(count)
-		return cell, err
+		cell.ExecutionCount = r.objects.SmallInt(count)
 	}
 	return cell, nil
 }

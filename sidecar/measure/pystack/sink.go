@@ -22,6 +22,7 @@ type Sink interface {
 	Lose(timeline.ThreadID, timeline.Nanos)
 	EndLost(pid int, at timeline.Nanos)
 	AddGrowth(timeline.Growth)
+	ReadLoader(timeline.Loader, timeline.LoaderReading)
 	BeginGap(pid int, at timeline.Nanos, reason timeline.GapReason)
 	EndGap(pid int, at timeline.Nanos)
 	Track(timeline.TrackSpec) *timeline.TrackWriter

@@ -28,6 +28,8 @@ type thread struct {
 
 	awaiting awaiting // what its event loop waits for, when last looked at
 
+	loading loading // of torch's loaders that it iterates over
+
 	os *osThread // nil: this is its only state
 
 	session threadSession

@@ -262,7 +262,7 @@ func (r *Reader) name(addr uint64, was taskWords) string {
 	}
 	n := name{coro: was.coro, object: was.name}
 	if r.objects.TypeName(was.name) == "int" { // from 3.12 on: nobody has asked for it yet
-		if number, err := r.objects.SmallInt(was.name); err == nil && number > 0 {
+		if number := r.objects.SmallInt(was.name); number > 0 {
 			n.text = taskNumber(number)
 		}
 	} else if text, err := r.objects.TextUpTo(was.name, maxNameSize); err == nil {

@@ -46,6 +46,8 @@ type Builder struct {
 	awaitAt      map[awaitKey]int
 	awaitWindows int // of all awaits
 
+	loaders loaders
+
 	growth     []Growth
 	growthStep Nanos // of the windows that it was joined in; 0: it was not
 }
@@ -424,6 +426,10 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	rec.Awaits = cutAwaits(b.awaits, 0, at, func(process int) int { return process })
 	rec.Growth = cutGrowth(b.growth, 0, at, func(process int) int { return process })
 	rec.Work = cutWork(b.rec.Work, 0, at)
+	rec.Loaders, rec.Batches = slices.Clone(b.loaders.list), cutLoaderReadings(b.loaders.readings, 0, at)
+	if b.loaders.left {
+		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "data loaders", "more loaders, or passes over them, than are kept; later ones are left out"})
+	}
 	if b.stacks.full {
 		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "stack tree", "the table of stacks is full: deeper frames are attributed to their caller"})
 	}

@@ -553,10 +553,12 @@ type Recording struct {
 	Nodes        []Node
 	Tracks       []Track
 	Marks        []Mark
-	Awaits       []Await     // of tasks of event loops
-	Tasks        TaskReading // how those were read
-	Objects      []Object    // that threads were blocked in system calls for; the first stands for none
-	Growth       []Growth    // of resident memory, in order of time
+	Awaits       []Await         // of tasks of event loops
+	Tasks        TaskReading     // how those were read
+	Objects      []Object        // that threads were blocked in system calls for; the first stands for none
+	Growth       []Growth        // of resident memory, in order of time
+	Loaders      []Loader        // of torch, that threads iterated over
+	Batches      []LoaderReading // of each thread in order of time
 	Sources      []Source
 	GPUs         []GPU        // by index
 	Work         []DeviceWork // of devices, where a source delivers it

@@ -1,10 +1,12 @@
 package chart
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/batches"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
@@ -33,6 +35,24 @@ func TestEpochsAreComparedByTheirPace(t *testing.T) {
 	if note := stepsTable(r, 12).note; !strings.Contains(note, "10/s, 320 samples/s, median") {
 		t.Errorf("the heading of the steps is %q", note)
 	}
+	d.Loaders = []batches.Loader{{Loader: timeline.Loader{Batch: 32}, PerStep: 1, Epochs: 12, Steps: 120, Counted: 120}}
+	if r, err = report.Build(&timeline.Recording{Duration: at}, d, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if note := stepsTable(r, 12).note; !strings.HasSuffix(note, " · 32 samples a batch, by the DataLoader") {
+		t.Errorf("the heading of the steps is %q", note)
+	}
+	if note := epochsTable(r).note; note != "time in their steps · passes over the DataLoader" {
+		t.Errorf("the heading of the epochs is %q", note)
+	}
+	if at := slices.IndexFunc(r.Tracks, func(t report.Track) bool { return t.ID == report.PaceSamples }); at < 0 || r.Tracks[at].Source != "steps, DataLoader" {
+		t.Errorf("the pace's tracks are %+v", r.Tracks)
+	}
+	d.Loaders[0].PerStep = 4
+	if r, err = report.Build(&timeline.Recording{Duration: at}, d, report.Options{}); err != nil || samplesBy(r) != "4 batches of 32 samples a step, by the DataLoader" {
+		t.Errorf("with gradient accumulation the samples are by %q, %v", samplesBy(r), err)
+	}
+	d.Loaders = nil
 	for i := range d.Steps {
 		d.Steps[i].Batch = timeline.Batch{}
 	}

@@ -579,6 +579,9 @@ func stepsTable(r *report.View, duration float64) table {
 	}
 	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, %s, median %s, 95 %% within %s, slowest %s", s.Count,
 		throughput(&s), words.Seconds(report.Seconds(s.MedianNS)), words.Seconds(report.Seconds(s.P95NS)), words.Seconds(report.Seconds(s.SlowestNS)))}
+	if by := samplesBy(r); by != "" {
+		t.note += " · " + by
+	}
 	if s.Others {
 		t.heading += " of " + words.Clean(r.Processes[r.Steps[0].Process].Text, 40)
 	}
@@ -623,16 +626,40 @@ func throughput(s *report.StepTimes) string {
 	return text
 }
 
+// samplesBy is what the samples of steps are known by where it is a loader; empty where the program reported them.
+func samplesBy(r *report.View) string {
+	var parts []string
+	for _, l := range r.LeadingLoaders() {
+		if l.CountedSteps == 0 || l.BatchSize == nil || l.BatchesPerStep == nil {
+			continue
+		}
+		part := words.Count(int64(*l.BatchSize)) + " samples a batch"
+		if n := *l.BatchesPerStep; n > 1 {
+			part = fmt.Sprintf("%s of %s samples a step", words.Plural(n, "batch", "batches"), words.Count(int64(*l.BatchSize)))
+		}
+		if !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + ", by the DataLoader"
+}
+
 // maxEpochRows bounds the table of epochs.
 const maxEpochRows = 10
 
-// epochsTable compares the epochs of the leading process, as far as the program has numbered them: the pace in each.
+// epochsTable compares the epochs of the leading process, as far as the program, or its loader, has numbered them: the pace in each.
 func epochsTable(r *report.View) table {
 	epochs := r.EpochTimes()
 	if len(epochs) < 2 {
 		return table{}
 	}
 	t := table{heading: "Epochs", note: "time in their steps"}
+	if slices.ContainsFunc(r.LeadingLoaders(), func(l *report.Loader) bool { return l.Epochs > 0 }) {
+		t.note += " · passes over the DataLoader"
+	}
 	all := int64(0)
 	for i := range epochs {
 		all += epochs[i].TotalNS

@@ -38,7 +38,7 @@ func Of(v *report.View) []Table {
 	return []Table{
 		m.idle(), m.lines(), m.functions(), m.blocked(), m.awaits(), m.memory(), m.memoryFunctions(), m.gpuMemory(), m.torchMemory(), m.allocations(), m.threads(), m.processes(),
 		m.devices(), m.findings(),
-		m.steps(), m.phases(), m.slowSteps(), m.regions(), m.ranks(), m.rankLines(), m.operators(), m.kernels(), m.traces(), m.outOfMemory(), m.deviceMemory(), m.tracks(),
+		m.steps(), m.phases(), m.slowSteps(), m.loaders(), m.regions(), m.ranks(), m.rankLines(), m.operators(), m.kernels(), m.traces(), m.outOfMemory(), m.deviceMemory(), m.tracks(),
 	}
 }
 
@@ -292,7 +292,7 @@ func (m *maker) steps() Table {
 	t := Table{Name: "steps", About: "training steps", Columns: []Column{
 		{"start_s", "since the recording began"}, {"end_s", "since the recording began"}, {"name", "as marked"}, {"epoch", "number"}, {"data_wait_s", "waiting for data"},
 		{"busy_s", "mean of the GPUs in use"}, {"idle_s", "mean of the GPUs in use"}, {"collective_s", "of a rank: in collectives, by its stacks"}, {"source", "marked, optimizer or sampled"},
-		{"process", "whose step it is"}, {"rank", "of the process"}, {"samples", "that it worked on, where the program reported it"}, {"tokens", "likewise"}}}
+		{"process", "whose step it is"}, {"rank", "of the process"}, {"samples", "that it worked on, as the program reported or its loader shows"}, {"tokens", "where the program reported it"}}}
 	for _, s := range m.Steps {
 		t.Rows = append(t.Rows, []any{report.Seconds(s.StartNS), report.Seconds(s.EndNS), s.Name, optional(s.Epoch), report.Seconds(s.DataWaitNS), seconds(s.BusyNS), seconds(s.IdleNS), seconds(s.CollectiveNS), s.Source,
 			m.process(s.Process), optional(m.Processes[s.Process].Rank), optional(s.Samples), optional(s.Tokens)})
@@ -320,6 +320,18 @@ func (m *maker) slowSteps() Table {
 	for _, s := range m.SlowSteps {
 		place := m.place(s.File, s.Line, nil)
 		t.Rows = append(t.Rows, []any{s.ID, place[0], optional(s.Line), s.Count, s.Steps, report.Seconds(s.ExtraNS), m.process(s.Process), optional(m.Processes[s.Process].Rank)})
+	}
+	return t
+}
+
+func (m *maker) loaders() Table {
+	t := Table{Name: "loaders", About: "loaders of torch that processes train with, as their iterators show in memory", Columns: []Column{
+		{"batch_size", "samples of a whole batch; none: not known, or batches differ"}, {"workers", "processes that load"}, {"drop_last", "whether a last batch that is not whole is left out"},
+		{"batches_per_step", "none: not known"}, {"epochs", "passes by which steps are numbered"}, {"steps", "made in passes over it"}, {"counted_steps", "whose samples are by its batches"},
+		{"process", "that trains with it"}, {"rank", "of the process"}}}
+	for _, l := range m.Loaders {
+		t.Rows = append(t.Rows, []any{optional(l.BatchSize), l.Workers, l.DropLast, optional(l.BatchesPerStep), l.Epochs, l.Steps, l.CountedSteps,
+			m.process(l.Process), optional(m.Processes[l.Process].Rank)})
 	}
 	return t
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/batches"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
@@ -46,6 +47,7 @@ func trained(t *testing.T) *report.View {
 	b.Mark(timeline.Mark{Kind: "step", Start: 0, End: timeline.Nanos(time.Second), Process: 1})
 	rec := b.Snapshot(20 * step)
 	d := diagnose.Run(rec)
+	d.Loaders = []batches.Loader{{Loader: timeline.Loader{Batch: 64, Workers: 2, DropLast: true}, PerStep: 1, Steps: 2, Counted: 1}}
 	v, err := report.Build(rec, &d, report.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +84,7 @@ func TestRowsHaveNamesInPlaceOfIndices(t *testing.T) {
 		"processes": {"pid": 7, "role": "kernel", "parent": nil, "end_s": nil, "stacks": "read", "peak_memory_bytes": int64(9 << 20), "own_bytes": nil},
 		"devices":   {"device": 1, "name": "H", "busy_s": 1.0, "idle_s": 1.0, "unknown_s": 0.0, "used": true},
 		"steps":     {"name": "s", "start_s": 0.0, "end_s": 1.0},
+		"loaders":   {"batch_size": 64, "workers": 2, "drop_last": true, "batches_per_step": 1, "epochs": 0, "steps": 2, "counted_steps": 1},
 		"regions":   {"name": "=r", "count": 1, "total_s": 1.0, "p95_s": 1.0},
 		"ranks":     {"rank": 2, "process": "rank 2 (8)", "known_s": 2.0, "computing_s": 0.0, "steps": 1, "step_s": 1.0},
 		"tracks":    {"id": "gpu.util", "device": 1, "t_s": 0.1, "value": 100.0, "unit": "%", "process": nil},
@@ -162,7 +165,7 @@ func TestAnEmptyReportHasEveryTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := Of(v); len(all) != 26 {
+	if all := Of(v); len(all) != 27 {
 		t.Errorf("%d tables", len(all))
 	}
 }

@@ -20,6 +20,7 @@ const (
 	MPI        Requirement = "mpirun"     // Open MPI's mpirun on PATH
 	OnPath     Requirement = "python3"    // a python3 on PATH that runs, 3.11 or newer
 	Python     Requirement = "python"     // any CPython that runs
+	Torch      Requirement = "torch"      // PyTorch in .cache/torch
 	Traces     Requirement = "traces"     // real traces in ../shared/traces
 	VirtualEnv Requirement = "virtualenv" // .venv, with ipykernel
 )

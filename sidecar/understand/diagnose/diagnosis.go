@@ -14,6 +14,7 @@ package diagnose
 import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/batches"
 	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 )
@@ -27,6 +28,7 @@ type Diagnosis struct {
 	Idle         *gpuidle.Breakdown    // nil when no device's activity is known
 	Steps        []Step                // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
 	StepsUnknown bool                  // an optimizer was seen to step, and Steps is empty as not each of its calls was
+	Loaders      []batches.Loader      // that processes train with, as torch's iterators over them show, in the order of Steps
 	Ranks        []Rank                // by rank; empty where the recording has none
 	RankLines    []straggler.LineTimes // of Ranks, by line; empty where they have no steps
 	Phases       []PhaseTime           // of each process that trains, the leading one first; empty where no training was seen

@@ -45,6 +45,7 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	main, bystanders := s.Explain(activity.AnyDevice, 0)
 	d.Spent = main.History.Spent()
 	d.Steps, d.StepsUnknown = steps(s, used, main.History, threads)
+	d.Loaders = loaded(rec, d.Steps)
 	if o.Quick {
 		return d
 	}

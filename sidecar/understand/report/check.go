@@ -439,6 +439,7 @@ func (c *checker) tables() {
 	}
 	c.lines()
 	c.phases()
+	c.loaders()
 	c.blocked()
 	c.awaits()
 	c.memory()

@@ -121,6 +121,7 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 		}
 	}
 	b.steps(d)
+	b.loaders(d)
 	b.paceTracks()
 	b.phases(d)
 	b.ranks(d)

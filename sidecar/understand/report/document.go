@@ -69,6 +69,7 @@ type Document struct {
 	MemoryReading  []MemoryReading    `json:"memory_reading,omitempty"`  // of each process whose resident memory changed
 	TrainingPhases []TrainingPhase    `json:"training_phases,omitempty"` // absent where no training was seen
 	SlowSteps      []SlowSteps        `json:"slow_steps,omitempty"`      // absent where none was slow for a reason that is known
+	Loaders        []Loader           `json:"loaders,omitempty"`         // absent where nothing trains with loaders of torch
 	Findings       []Finding          `json:"findings"`
 	Gaps           []Gap              `json:"gaps"`
 	Notes          []Note             `json:"notes"`

@@ -39,7 +39,9 @@ func (b *builder) paceTracks() {
 		}
 		for _, p := range paces {
 			if t, ok := p.track(rest[:n], b.doc.DurationNS/paceParts); ok {
-				t.Process = &process
+				if t.Process = &process; p.id == PaceSamples && b.countedBy(process) {
+					t.Source += ", DataLoader"
+				}
 				b.doc.Tracks = append(b.doc.Tracks, t)
 			}
 		}

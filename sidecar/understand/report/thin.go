@@ -405,6 +405,7 @@ func (t *thinner) tables() {
 	d.OutOfMemory = cut(t, "out_of_memory", d.OutOfMemory, rows)
 	d.Steps = cut(t, "steps", d.Steps, t.rows(32))
 	d.SlowSteps = cut(t, "slow_steps", d.SlowSteps, rows)
+	d.Loaders = cut(t, "loaders", d.Loaders, rows)
 	d.RankLines = cut(t, "rank_lines", d.RankLines, rows)
 	d.Regions = cut(t, "regions", d.Regions, rows)
 	d.Notes = cut(t, "notes", d.Notes, rows)

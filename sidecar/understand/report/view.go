@@ -245,7 +245,7 @@ type EpochTimes struct {
 	StepTimes
 }
 
-// EpochTimes sums up the leading process's steps by the epochs that the program has numbered, in their order of time.
+// EpochTimes sums up the leading process's steps by the epochs that the program, or its loader, has numbered, in their order of time.
 func (v *View) EpochTimes() (list []EpochTimes) {
 	leading, others := v.LeadingSteps()
 	of, order := make(map[int][]Step), []int{}

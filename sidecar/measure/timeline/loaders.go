@@ -1,0 +1,109 @@
+package timeline
+
+// Loader is an object of torch's DataLoader that a process iterates over, as its memory showed.
+type Loader struct {
+	Process  int    // index in Recording.Processes
+	Thread   int    // native id of the thread that iterates
+	ID       uint64 // the address of what makes its batches: the same at each pass
+	Batch    int    // samples of a whole batch; 0: not known, or batches differ
+	Workers  int    // processes that load for it; 0: it loads in the thread itself
+	DropLast bool
+	// Stream means that its dataset is an iterable one: each worker ends with a batch of its own that may be short.
+	Stream bool
+}
+
+// LoaderReading is how many batches a pass over a loader had handed out, at a time when the next one was asked for.
+type LoaderReading struct {
+	At      Nanos
+	Loader  int   // index in Recording.Loaders
+	Pass    int   // over any loader of the thread: it counts up with each new iterator, and where one begins anew
+	Yielded int64 // batches
+	Samples int64 // of the whole pass; 0: not known
+}
+
+const (
+	maxLoaders = 1 << 10
+	// maxLoaderReadings bounds those of a recording, of all processes together: 2.6 MB.
+	maxLoaderReadings = 1 << 16
+	// maxPasses bounds the passes of a recording, of which the first and the last reading are kept.
+	maxPasses = maxLoaderReadings / 4
+)
+
+// loaders keeps what is read of the loaders of all processes.
+type loaders struct {
+	list     []Loader
+	of       map[Loader]int
+	readings []LoaderReading // in order of time for each thread
+	passes   map[passKey]bool
+	left     bool // some were left out
+}
+
+// passKey is a pass of a thread.
+type passKey struct{ process, thread, pass int }
+
+// ReadLoader takes what was read of a loader; r.Loader is filled in. The calls for one thread come in order of time.
+func (b *Builder) ReadLoader(l Loader, r LoaderReading) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := &b.loaders
+	if k.of == nil {
+		k.of, k.passes = make(map[Loader]int), make(map[passKey]bool)
+	}
+	id, known := k.of[l]
+	pass := passKey{l.Process, l.Thread, r.Pass}
+	if !known && len(k.list) >= maxLoaders || !k.passes[pass] && len(k.passes) >= maxPasses {
+		k.left = true
+		return
+	}
+	if !known {
+		id = len(k.list)
+		k.list, k.of[l] = append(k.list, l), id
+	}
+	k.passes[pass] = true
+	r.At, r.Loader = max(r.At, 0), id
+	if k.readings = append(k.readings, r); len(k.readings) > maxLoaderReadings {
+		k.thin()
+	}
+}
+
+// thin leaves out every second reading, but for the first and the last of each pass.
+func (k *loaders) thin() {
+	key := func(r *LoaderReading) passKey {
+		l := k.list[r.Loader]
+		return passKey{l.Process, l.Thread, r.Pass}
+	}
+	last := make(map[passKey]int, len(k.passes))
+	for i := range k.readings {
+		last[key(&k.readings[i])] = i
+	}
+	counted := make(map[passKey]int, len(k.passes))
+	kept := k.readings[:0]
+	for i, r := range k.readings {
+		pass := key(&r)
+		if n := counted[pass]; n%2 == 0 || i == last[pass] {
+			kept = append(kept, r)
+		}
+		counted[pass]++
+	}
+	k.readings = kept
+}
+
+// cutLoaderReadings keeps what was read between two times.
+func cutLoaderReadings(all []LoaderReading, from, to Nanos) (out []LoaderReading) {
+	for _, r := range all {
+		if r.At >= from && r.At <= to {
+			r.At -= from
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// cutLoaders gives the processes of loaders their new indices.
+func cutLoaders(all []Loader, place func(int) int) (out []Loader) {
+	for _, l := range all {
+		l.Process = place(l.Process)
+		out = append(out, l)
+	}
+	return out
+}

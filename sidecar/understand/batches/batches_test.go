@@ -1,0 +1,323 @@
+package batches
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// loop is a training that a test writes down: what it asks of loaders and the steps it makes, each a millisecond.
+type loop struct {
+	rec   timeline.Recording
+	steps []Step
+	at    timeline.Nanos
+	pass  int
+	given int64
+	every int // readings: of so many batches one is read
+	asked int
+}
+
+func newLoop(every int, loaders ...timeline.Loader) *loop {
+	l := &loop{every: every, at: 1}
+	for i := range loaders {
+		loaders[i].ID = uint64(i + 1)
+	}
+	l.rec.Loaders = loaders
+	return l
+}
+
+func (l *loop) tick() { l.at += timeline.Nanos(time.Millisecond) }
+
+// ask asks for a batch of a pass, which is read now and then.
+func (l *loop) ask(loader int, samples int64) {
+	l.tick()
+	if l.asked%l.every == 0 {
+		l.rec.Batches = append(l.rec.Batches, timeline.LoaderReading{At: l.at, Loader: loader, Pass: l.pass, Yielded: l.given, Samples: samples})
+	}
+	l.asked++
+	l.given++
+}
+
+func (l *loop) begin() { l.pass, l.given = l.pass+1, 0 }
+
+func (l *loop) step() {
+	l.tick()
+	begin := l.at
+	if n := len(l.steps); n > 0 {
+		begin = l.steps[n-1].End
+	}
+	l.tick()
+	l.steps = append(l.steps, Step{begin, l.at})
+}
+
+// epoch trains with so many batches, a step for each perStep of them.
+func (l *loop) epoch(loader, batches, perStep int, samples int64) {
+	l.begin()
+	for i := range batches {
+		l.ask(loader, samples)
+		if (i+1)%perStep == 0 {
+			l.step()
+		}
+	}
+	l.ask(loader, samples) // which ends the pass
+}
+
+// evaluate goes over a loader without steps.
+func (l *loop) evaluate(loader, batches int) {
+	l.begin()
+	for range batches {
+		l.ask(loader, 0)
+	}
+}
+
+// show writes what steps worked on as 0:64×9,0:– — the epoch and the samples, and how often.
+func show(worked []Worked) string {
+	var parts []string
+	for i := 0; i < len(worked); {
+		text := func(w Worked) string {
+			epoch, samples := "–", "–"
+			if w.Epoch != nil {
+				epoch = fmt.Sprint(*w.Epoch)
+			}
+			if w.Samples > 0 {
+				samples = fmt.Sprint(w.Samples)
+			}
+			return epoch + ":" + samples
+		}
+		n := 1
+		for i+n < len(worked) && text(worked[i+n]) == text(worked[i]) {
+			n++
+		}
+		parts = append(parts, fmt.Sprintf("%s×%d", text(worked[i]), n))
+		i += n
+	}
+	return strings.Join(parts, " ")
+}
+
+var plain = timeline.Loader{Batch: 64}
+
+func TestStepsAndTheirBatches(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		made    func(*loop)
+		loaders []timeline.Loader
+		every   int
+		perStep int
+		want    string
+	}{
+		{"epochs with a short batch", func(l *loop) {
+			for range 3 {
+				l.epoch(0, 10, 1, 600)
+			}
+		}, []timeline.Loader{plain}, 1, 1, "0:64×9 0:24×1 1:64×9 1:24×1 2:64×9 2:24×1"},
+		{"of unknown length", func(l *loop) {
+			for range 2 {
+				l.epoch(0, 10, 1, 0)
+			}
+		}, []timeline.Loader{plain}, 1, 1, "0:64×9 0:–×1 1:64×9 1:–×1"},
+		{"without short batches", func(l *loop) {
+			for range 2 {
+				l.epoch(0, 10, 1, 0)
+			}
+		}, []timeline.Loader{{Batch: 64, DropLast: true}}, 1, 1, "0:64×10 1:64×10"},
+		{"seldom read", func(l *loop) {
+			for range 4 {
+				l.epoch(0, 50, 1, 3200)
+			}
+		}, []timeline.Loader{plain}, 7, 1, "0:64×50 1:64×50 2:64×50 3:64×50"},
+		{"with validation", func(l *loop) {
+			for range 3 {
+				l.epoch(0, 10, 1, 640)
+				l.evaluate(1, 20)
+				l.evaluate(0, 10)
+			}
+		}, []timeline.Loader{plain, {Batch: 128}}, 1, 1, "0:64×10 1:64×10 2:64×10"},
+		{"with validation within epochs", func(l *loop) {
+			l.begin()
+			for i := range 20 {
+				if l.ask(0, 1280); i%5 == 4 {
+					pass, given := l.pass, l.given
+					l.pass, l.given = 100+i, 0
+					for range 7 {
+						l.ask(1, 0)
+					}
+					l.pass, l.given = pass, given
+				}
+				l.step()
+			}
+		}, []timeline.Loader{plain, {Batch: 128}}, 1, 1, "0:64×20"},
+		{"gradients of four batches", func(l *loop) {
+			for range 2 {
+				l.epoch(0, 40, 4, 2560)
+			}
+		}, []timeline.Loader{plain}, 1, 4, "0:256×10 1:256×10"},
+		{"gradients of four batches that go over the epoch's end", func(l *loop) {
+			done := 0
+			for range 3 {
+				l.begin()
+				for range 42 {
+					l.ask(0, 2688)
+					if done++; done%4 == 0 {
+						l.step()
+					}
+				}
+			}
+		}, []timeline.Loader{plain}, 1, 4, "0:256×10 1:–×1 1:256×9 1:–×1 2:256×10"},
+		{"steps that a gradient scaler leaves out", func(l *loop) {
+			for range 2 {
+				l.begin()
+				for i := range 30 {
+					if l.ask(0, 0); i != 12 && i != 13 {
+						l.step()
+					}
+				}
+			}
+		}, []timeline.Loader{{Batch: 64, DropLast: true}}, 1, 1, "0:64×12 0:–×1 0:64×14 0:–×1 1:64×12 1:–×1 1:64×14 1:–×1"},
+		{"a batch is fetched ahead", func(l *loop) {
+			for range 2 {
+				l.begin()
+				l.ask(0, 640)
+				for range 9 {
+					l.ask(0, 640)
+					l.step()
+				}
+				l.step()
+			}
+		}, []timeline.Loader{plain}, 1, 1, "0:64×10 1:64×10"},
+		{"a batch is fetched ahead, in epochs of unknown length", func(l *loop) {
+			for range 2 {
+				l.begin()
+				l.ask(0, 0)
+				for range 9 {
+					l.ask(0, 0)
+					l.step()
+				}
+				l.step()
+			}
+		}, []timeline.Loader{plain}, 1, 1, "0:64×9 0:–×1 1:–×1 1:64×7 1:–×2"},
+		{"epochs without a reading", func(l *loop) {
+			for i := range 7 {
+				every := 1
+				if i == 0 || i == 3 || i == 4 || i == 6 {
+					every = 1000
+				}
+				l.every, l.asked = every, 1
+				l.epoch(0, 10, 1, 600)
+			}
+		}, []timeline.Loader{plain}, 1, 1, "0:64×9 0:24×1 1:64×9 1:24×1 2:64×9 2:24×1 3:64×9 3:24×1 4:64×9 4:24×1 5:64×9 5:24×1 6:64×9 6:24×1"},
+		{"epochs of unknown length without a reading", func(l *loop) {
+			for i := range 6 {
+				l.every, l.asked = 1+i%2*1000, 1
+				l.epoch(0, 10, 1, 0)
+			}
+		}, []timeline.Loader{plain}, 1, 1, "–:64×10 –:–×10 –:64×10 –:–×10 –:64×10 –:–×10"},
+		{"steps before the loader's", func(l *loop) {
+			for range 5 {
+				l.step()
+			}
+			for range 2 {
+				l.epoch(0, 10, 1, 600)
+			}
+		}, []timeline.Loader{plain}, 1, 1, "–:–×5 –:64×9 –:24×1 –:64×9 –:24×1"},
+		{"left early", func(l *loop) {
+			for range 3 {
+				l.epoch(0, 6, 1, 6400)
+			}
+		}, []timeline.Loader{plain}, 1, 1, "0:64×6 1:64×6 2:64×6"},
+		{"batches of any size", func(l *loop) {
+			for range 2 {
+				l.epoch(0, 10, 1, 0)
+			}
+		}, []timeline.Loader{{}}, 1, 1, "0:–×10 1:–×10"},
+		{"a stream by two workers", func(l *loop) {
+			for range 2 {
+				l.epoch(0, 10, 1, 0)
+			}
+		}, []timeline.Loader{{Batch: 64, Workers: 2, Stream: true}}, 1, 1, "0:–×10 1:–×10"},
+		{"another loader in each epoch", func(l *loop) {
+			for i := range 2 {
+				l.epoch(i, 10, 1, int64(640*(i+1)))
+			}
+		}, []timeline.Loader{plain, {Batch: 128}}, 1, 1, "0:64×10 1:128×10"},
+		{"two loaders side by side", func(l *loop) {
+			for i := range 20 {
+				for loader := range 2 {
+					l.pass, l.given = loader+1, int64(i)
+					l.ask(loader, 0)
+				}
+				l.step()
+			}
+		}, []timeline.Loader{plain, plain}, 1, 0, ""},
+		{"a new iterator for each step", func(l *loop) {
+			for range 20 {
+				l.begin()
+				l.ask(0, 0)
+				l.step()
+			}
+		}, []timeline.Loader{plain}, 1, 0, ""},
+		{"nothing but validation", func(l *loop) {
+			for range 10 {
+				l.step()
+			}
+			l.evaluate(0, 20)
+		}, []timeline.Loader{plain}, 1, 0, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newLoop(test.every, slices.Clone(test.loaders)...)
+			test.made(l)
+			loaders, worked := Of(&l.rec, 0, l.steps)
+			perStep := 0
+			if len(loaders) > 0 {
+				perStep = loaders[0].PerStep
+			}
+			if got := show(worked); got != test.want || perStep != test.perStep {
+				t.Errorf("%s of %d batches, want %s of %d", got, perStep, test.want, test.perStep)
+			}
+		})
+	}
+}
+
+// The first step of a hook is not known: a recording's steps begin with its end.
+func TestTheFirstStepMayBeMissing(t *testing.T) {
+	l := newLoop(1, plain)
+	l.epoch(0, 10, 1, 600)
+	l.epoch(0, 10, 1, 600)
+	loaders, worked := Of(&l.rec, 0, l.steps[1:])
+	if got, want := show(worked), "0:64×8 0:24×1 1:64×9 1:24×1"; got != want || loaders[0].Counted != 19 {
+		t.Errorf("%s, want %s; %+v", got, want, loaders)
+	}
+}
+
+func TestOtherProcessesHaveTheirOwn(t *testing.T) {
+	l := newLoop(1, timeline.Loader{Batch: 64, Process: 1})
+	l.epoch(0, 10, 1, 600)
+	if loaders, worked := Of(&l.rec, 0, l.steps); loaders != nil || worked != nil {
+		t.Errorf("%v, %v of a process without loaders", loaders, worked)
+	}
+}
+
+// Whatever is in a recording, there is an answer for each step or none.
+func FuzzOf(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, uint8(3))
+	f.Fuzz(func(t *testing.T, b []byte, batch uint8) {
+		l := newLoop(1, timeline.Loader{Batch: int(batch)}, timeline.Loader{Batch: 3, DropLast: true})
+		for _, c := range b {
+			switch {
+			case c < 100:
+				l.step()
+			case c < 120:
+				l.begin()
+			default:
+				l.given += int64(c % 3)
+				l.ask(int(c%2), int64(c)*7)
+			}
+		}
+		if loaders, worked := Of(&l.rec, 0, l.steps); worked != nil && (len(worked) != len(l.steps) || len(loaders) == 0) {
+			t.Errorf("%d answers for %d steps", len(worked), len(l.steps))
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+)
+
+// Loader is a DataLoader of torch that a process trains with, as its iterators show in memory.
+type Loader struct {
+	Process        int  `json:"process"`
+	BatchSize      *int `json:"batch_size"` // samples of a whole batch; null: not known, or batches differ
+	Workers        int  `json:"workers"`
+	DropLast       bool `json:"drop_last"`
+	BatchesPerStep *int `json:"batches_per_step"` // null: not known
+	Epochs         int  `json:"epochs"`           // passes, which steps are numbered by; 0: the numbers are the program's, or there are none
+	Steps          int  `json:"steps"`            // made in these passes
+	CountedSteps   int  `json:"counted_steps"`    // of these, those whose samples are by the loader
+}
+
+// loaders fills Loaders.
+func (b *builder) loaders(d *diagnose.Diagnosis) {
+	for _, l := range d.Loaders {
+		row := Loader{Process: b.placed(l.Process), Workers: l.Workers, DropLast: l.DropLast, Epochs: l.Epochs, Steps: l.Steps, CountedSteps: l.Counted}
+		if l.Batch > 0 {
+			row.BatchSize = pointer(l.Batch)
+		}
+		if l.PerStep > 0 {
+			row.BatchesPerStep = pointer(l.PerStep)
+		}
+		b.doc.Loaders = append(b.doc.Loaders, row)
+	}
+}
+
+// countedBy reports whether the samples of a process's steps are by its loaders.
+func (b *builder) countedBy(process int) bool {
+	return slices.ContainsFunc(b.doc.Loaders, func(l Loader) bool { return l.Process == process && l.CountedSteps > 0 })
+}
+
+// loaders checks the loaders of trainings.
+func (c *checker) loaders() {
+	for i := range c.d.Loaders {
+		l := &c.d.Loaders[i]
+		c.index("loaders.process", l.Process, len(c.d.Processes))
+		for _, n := range []int{l.Workers, l.Epochs, l.Steps, l.CountedSteps} {
+			c.count("loaders", n)
+		}
+		c.must(l.BatchSize == nil || *l.BatchSize > 0, "loaders.batch_size is not positive")
+		c.must(l.BatchesPerStep == nil || *l.BatchesPerStep > 0, "loaders.batches_per_step is not positive")
+		c.must(l.CountedSteps <= l.Steps, "loaders counts the samples of more steps than there are")
+	}
+}
+
+// LeadingLoaders are those that the leading process trains with.
+func (v *View) LeadingLoaders() (list []*Loader) {
+	leading, _ := v.LeadingSteps()
+	for i := range v.Loaders {
+		if l := &v.Loaders[i]; len(leading) > 0 && l.Process == leading[0].Process {
+			list = append(list, l)
+		}
+	}
+	return list
+}
