@@ -68,7 +68,7 @@ class Run:
 async def execute(path: Path, python: Path, workspace: Path, profiled: bool, limit_s: float) -> Run:
     """Execute a notebook with what lies beside it, in a fresh copy at the same place each time."""
     shutil.rmtree(workspace, ignore_errors=True)
-    shutil.copytree(path.parent, workspace / "notebook", ignore_dangling_symlinks=True)
+    copied(path, workspace)
     kept = workspace / "kept"
     kept.mkdir()
     notebook: Any = nbformat.read(path, as_version=4)
@@ -101,6 +101,12 @@ async def execute(path: Path, python: Path, workspace: Path, profiled: bool, lim
     _read_kept(run, kept)
     run.cells = run.cells[1:]
     return run
+
+
+def copied(path: Path, workspace: Path) -> Path:
+    """Copy a notebook with what lies beside it; return the copy."""
+    shutil.copytree(path.parent, workspace / "notebook", ignore_dangling_symlinks=True)
+    return workspace / "notebook" / path.name
 
 
 def environment() -> dict[str, str]:

@@ -45,6 +45,9 @@ type Row struct {
 	IdleKnownNS int64  `json:"idle_known_ns"` // … of so much that is known of them
 	// EnergyJ is what these devices used, whoever used them; absent where they do not count it.
 	EnergyJ *float64 `json:"energy_j,omitempty"`
+	// NoCPUNS is for how long no CPU was free for the cell; absent where that is not known.
+	NoCPUNS *int64 `json:"no_cpu_ns,omitempty"`
+	OthersNS *int64 `json:"others_ns,omitempty"`
 }
 
 // Document is the notebook's.
@@ -55,6 +58,7 @@ func (n Notebook) Document() *Document {
 		d.Cells = append(d.Cells, Row{
 			Number: c.Number, Name: c.Name, Code: c.Code, Outcome: c.Outcome, DurationNS: int64(c.Duration), Headline: c.Headline,
 			CPUNS: nanos(f.CPU), PeakBytes: f.Peak, PeakAtLeast: f.PeakAtLeast, KeptBytes: f.Kept, IdleNS: nanos(f.Idle), IdleKnownNS: int64(f.Known), EnergyJ: f.Energy,
+			NoCPUNS: nanos(f.NoCPU), OthersNS: nanos(f.Others),
 		})
 	}
 	return d

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -47,6 +48,8 @@ type Figures struct {
 	Idle        *time.Duration // that the devices in use were idle, in all …
 	Known       time.Duration  // … of so much that is known of them
 	Energy      *float64       // joules that these devices used, whoever used them
+	NoCPU       *time.Duration // that no CPU was free for the cell
+	Others      *time.Duration // CPU time of the machine
 }
 
 // FiguresOf reads the figures of a report.
@@ -57,6 +60,20 @@ func FiguresOf(r *report.View) (f Figures) {
 		f.Peak, f.PeakAtLeast = program.PeakAtLeastBytes, program.PeakAtLeastBytes != nil
 	}
 	f.Kept = keptBytes(r)
+	if f.CPU != nil {
+		starved := time.Duration(comparison.WithoutCPU(r))
+		f.NoCPU = &starved
+	}
+	if t := r.HostTrack("cpu.system"); t != nil {
+		var sum float64
+		last := int64(0)
+		for i, at := range t.AtUS {
+			if !math.IsNaN(t.Value[i]) { sum += t.Value[i] * float64(int64(at)-last) }
+			last = int64(at)
+		}
+		o := time.Duration(sum * 1000)
+		f.Others = &o
+	}
 	var idle time.Duration
 	var joules float64
 	for _, d := range r.Devices {
