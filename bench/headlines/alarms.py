@@ -40,8 +40,7 @@ class Verdict:
 
 def compared(before: Path, after: Path) -> Verdict:
     """Compare two runs of a notebook."""
-    program = execution.ROOT / ".venv" / "bin" / "omni-perf"
-    command = [str(program), "compare", str(before), str(after), "--fail-if", "slower=5%", "--json", "-"]
+    command = [str(execution.program()), "compare", str(before), str(after), "--fail-if", "slower=5%", "--json", "-"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode not in (0, EXCEEDED):
         raise RuntimeError(ended.stderr)

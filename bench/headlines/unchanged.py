@@ -159,7 +159,7 @@ class Bench:
         if turn == "bare":
             program = [str(scripts / "jupyter-execute"), str(copy), "--kernel_name=bench", f"--output={base}.ipynb"]
             return [*program, *options]
-        program = [str(scripts / "omni-perf"), "run", str(copy), "--kernel-name=bench"]
+        program = [str(execution.program()), "run", str(copy), "--kernel-name=bench"]
         program += [f"--interpreter={scripts / 'python'}", f"--executed={base}-executed.ipynb"]
         return [*program, "--format=json", "-o", str(base), *options]
 

@@ -72,10 +72,11 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 		return notStarted, err
 	}
 	defer e.relay.stop()
-	g := &gathered{tools: tools, terminal: o.Terminal, to: o.Messages}
+	g := gather(tools, o)
 	o.gathered = g
 	said, trouble := e.follow(ctx, tools, o)
 	exit = e.wait(o)
+	cells := g.cells()
 	switch {
 	case said.Missing != "":
 		module, _, _ := strings.Cut(said.Missing, ".")
@@ -85,11 +86,11 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 	case trouble != nil:
 		trouble = fmt.Errorf("the cells are not profiled: %w", trouble)
 	}
-	page := glance.Notebook{Name: filepath.Base(n.Path), Cells: g.cells}
+	page := glance.Notebook{Name: filepath.Base(n.Path), Cells: cells}
 	if trouble != nil {
 		page.Note = words.Sentence(trouble.Error())
 	}
-	if len(g.cells) > 0 {
+	if len(cells) > 0 {
 		fmt.Fprintf(o.Messages, "%s", page.Text())
 	}
 	var results output.Results
@@ -238,36 +239,74 @@ func (e *execution) wait(o Options) Exit {
 	return exitOf(e.cmd.ProcessState)
 }
 
-// gathered takes the cells of an executed notebook. One goroutine.
+// gathered takes the cells of an executed notebook. What each of them was is found out by a goroutine of its own: the
+// one that follows the kernel has the next cell to begin.
 type gathered struct {
 	tools    func(pid int) Tools
 	ready    func() // the cells are followed
 	terminal bool   // each cell is shown when it has ended
 	to       io.Writer
-	cells    []glance.Cell
+	ended    chan endedCell
+	analysed chan []glance.Cell // all of them, when ended is closed
 }
 
-// add adds a cell that has ended.
+// endedCell is a cell of an executed notebook that is to be analysed.
+type endedCell struct {
+	tools Tools
+	watched
+	rec *timeline.Recording
+}
+
+// maxEnded is how many recordings may wait to be analysed: then the next cell's recording begins late, and memory is bounded.
+const maxEnded = 16
+
+func gather(tools func(pid int) Tools, o Options) *gathered {
+	g := &gathered{tools: tools, terminal: o.Terminal, to: o.Messages, ended: make(chan endedCell, maxEnded), analysed: make(chan []glance.Cell, 1)}
+	go func() {
+		var cells []glance.Cell
+		for e := range g.ended {
+			cells = append(cells, g.analyse(e))
+		}
+		g.analysed <- cells
+	}()
+	return g
+}
+
 func (g *gathered) add(t Tools, w *watched, rec *timeline.Recording) {
-	c := glance.Cell{Number: w.cell.ExecutionCount, Code: glance.FirstLine(w.cell.Text), Duration: time.Duration(rec.Duration), Outcome: rec.Target.Cell.Outcome}
+	g.ended <- endedCell{t, *w, rec}
+}
+
+// cells are all cells; none is added afterwards.
+func (g *gathered) cells() []glance.Cell {
+	close(g.ended)
+	return <-g.analysed
+}
+
+func (g *gathered) analyse(e endedCell) glance.Cell {
+	rec := e.rec
+	c := glance.Cell{Number: e.cell.ExecutionCount, Code: glance.FirstLine(e.cell.Text), Duration: time.Duration(rec.Duration), Outcome: rec.Target.Cell.Outcome}
 	err := func() (err error) {
 		defer func() {
 			if p := recover(); p != nil { // the next cell may fare better
 				err = fmt.Errorf("a bug of omni_perf: %v", p)
 			}
 		}()
-		r, err := t.Analyse(rec)
+		r, err := e.tools.Analyse(rec)
 		if err != nil {
 			return err
 		}
 		c.SetReport(r)
+		if length := e.length(); length > 0 { // without what the report leaves out of the recording: a traceback's formatting
+			c.Duration = max(length-time.Duration(int64(rec.Duration)-r.DurationNS), 0)
+			*c.Figures.NoCPU = min(max(*c.Figures.NoCPU, e.queued), c.Duration)
+		}
 		return c.Draw(r)
 	}()
 	if err != nil {
 		c.Missing = err.Error()
 	}
-	g.cells = append(g.cells, c)
 	if g.terminal {
-		fmt.Fprintf(g.to, "omni-perf: %s %s\n", cellTitle(w), c.InShort())
+		fmt.Fprintf(g.to, "omni-perf: %s %s\n", cellTitle(&e.watched), c.InShort())
 	}
+	return c
 }

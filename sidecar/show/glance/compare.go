@@ -141,7 +141,7 @@ func changeOf(rows [2][]*Row, level float64) (c Change) {
 				readings[side] = append(readings[side], significance.Reading{Absent: true})
 				continue
 			}
-			readings[side] = append(readings[side], significance.Reading{Value: float64(r.DurationNS), Noise: float64(cellNoise)})
+			readings[side] = append(readings[side], r.reading())
 			if r.PeakBytes != nil && (peaks[side] == nil || *r.PeakBytes > *peaks[side]) {
 				peaks[side] = r.PeakBytes
 			}
@@ -150,6 +150,23 @@ func changeOf(rows [2][]*Row, level float64) (c Change) {
 	c.set(significance.Of(readings[0], readings[1], level))
 	c.PeakBeforeBytes, c.PeakAfterBytes = peaks[0], peaks[1]
 	return c
+}
+
+// slowerBeside is by how much of its CPU time a program may be slower, at most, when others keep all CPUs busy, besides what
+// it waits for one: they share its caches and, by twos, its cores.
+const slowerBeside = 0.4
+
+// reading is the cell's time. What the machine's other work may have made of it bounds by how much it may be too long.
+func (r *Row) reading() significance.Reading {
+	used := r.DurationNS
+	if r.CPUNS != nil {
+		used = *r.CPUNS
+	}
+	over := float64(value(r.NoCPUNS))
+	if r.CPUsElsewhere != nil {
+		over += slowerBeside * *r.CPUsElsewhere * float64(used)
+	}
+	return significance.Reading{Value: float64(r.DurationNS), Noise: float64(cellNoise), Over: min(over, float64(r.DurationNS))}
 }
 
 func (c *Change) set(d significance.Difference) {
@@ -161,8 +178,9 @@ func wholeOf(before, after []*Document, level float64) (c Change) {
 	sums := func(runs []*Document) (list []significance.Reading) {
 		for _, run := range runs {
 			sum := significance.Reading{Noise: float64(cellNoise) * math.Sqrt(float64(len(run.Cells)))}
-			for _, cell := range run.Cells {
-				sum.Value += float64(cell.DurationNS)
+			for i := range run.Cells {
+				cell := run.Cells[i].reading()
+				sum.Value, sum.Over = sum.Value+cell.Value, sum.Over+cell.Over
 			}
 			list = append(list, sum)
 		}

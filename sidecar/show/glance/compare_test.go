@@ -87,6 +87,41 @@ func TestAnUnchangedNotebookDoesNotDiffer(t *testing.T) {
 	}
 }
 
+// What the machine's other work may have made of a cell's time is no difference; what is longer than that is one.
+func TestABusyMachineIsNoDifference(t *testing.T) {
+	cell := func(ms, cpu, waited int, elsewhere float64) Cell {
+		return Cell{Number: 1, Code: "fit()", Outcome: "ok", Duration: time.Duration(ms) * time.Millisecond, Figures: Figures{
+			CPU: of(time.Duration(cpu) * time.Millisecond), NoCPU: of(time.Duration(waited) * time.Millisecond), Elsewhere: &elsewhere,
+		}}
+	}
+	quiet := cell(1000, 990, 5, 0.02)
+	for _, c := range []struct {
+		name          string
+		before, after Cell
+		want          significance.Verdict
+	}{
+		{"no CPU was free for a part", quiet, cell(1700, 1000, 690, 0.1), significance.WithinNoise},
+		{"the other way round", cell(1700, 1000, 690, 0.1), quiet, significance.WithinNoise},
+		{"its CPUs were shared", quiet, cell(1300, 1290, 10, 0.7), significance.WithinNoise},
+		{"busy on both sides", cell(1600, 1200, 390, 0.6), cell(2000, 1250, 740, 0.7), significance.WithinNoise},
+		{"half as long again on a quiet machine", quiet, cell(1500, 1490, 5, 0.02), significance.More},
+		{"half as long again where it waited a little", cell(1100, 1000, 90, 0.1), cell(1650, 1500, 140, 0.1), significance.More},
+		{"twice as long on a busy machine", cell(1300, 1000, 290, 0.5), cell(2500, 2000, 490, 0.4), significance.More},
+		{"half as long on a busy machine", cell(2500, 2000, 490, 0.4), cell(1000, 800, 190, 0.5), significance.Less},
+		{"it slept for longer", quiet, cell(1500, 990, 5, 0.9), significance.More},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, err := Compare([]*Document{{Cells: Notebook{Cells: []Cell{c.before}}.Document().Cells}}, []*Document{{Cells: Notebook{Cells: []Cell{c.after}}.Document().Cells}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Cells[0].Verdict != c.want || d.Whole.Verdict != c.want {
+				t.Errorf("the cell: %q, the notebook: %q, want %q; %+v", d.Cells[0].Verdict, d.Whole.Verdict, c.want, d.Cells[0])
+			}
+		})
+	}
+}
+
 func TestADocumentIsReadAsItWasWritten(t *testing.T) {
 	d := notebook().Document()
 	text, err := d.JSON()
@@ -101,7 +136,8 @@ func TestADocumentIsReadAsItWasWritten(t *testing.T) {
 	if err != nil || !bytes.Equal(again, text) {
 		t.Errorf("%v\n%s", err, again)
 	}
-	for _, damaged := range []string{"", "{}", `{"document":"omni_perf.report"}`, `{"document":"omni_perf.notebook","version":1,"cells":[{"duration_ns":-5}]}`} {
+	for _, damaged := range []string{"", "{}", `{"document":"omni_perf.report"}`, `{"document":"omni_perf.notebook","version":1,"cells":[{"duration_ns":-5}]}`,
+		`{"document":"omni_perf.notebook","version":1,"cells":[{"no_cpu_ns":-5}]}`, `{"document":"omni_perf.notebook","version":1,"cells":[{"cpus_elsewhere":2}]}`} {
 		if _, err := Read(strings.NewReader(damaged)); err == nil {
 			t.Errorf("%s is read", damaged)
 		}

@@ -45,9 +45,10 @@ type Row struct {
 	IdleKnownNS int64  `json:"idle_known_ns"` // … of so much that is known of them
 	// EnergyJ is what these devices used, whoever used them; absent where they do not count it.
 	EnergyJ *float64 `json:"energy_j,omitempty"`
-	// NoCPUNS is for how long no CPU was free for the cell; absent where that is not known.
-	NoCPUNS *int64 `json:"no_cpu_ns,omitempty"`
-	OthersNS *int64 `json:"others_ns,omitempty"`
+	// NoCPUNS is for how long, at most, no CPU was free for the cell, and CPUsElsewhere the share, 0 to 1, of the machine's
+	// CPUs that other programs used meanwhile; absent where that is not known.
+	NoCPUNS       *int64   `json:"no_cpu_ns,omitempty"`
+	CPUsElsewhere *float64 `json:"cpus_elsewhere,omitempty"`
 }
 
 // Document is the notebook's.
@@ -58,7 +59,7 @@ func (n Notebook) Document() *Document {
 		d.Cells = append(d.Cells, Row{
 			Number: c.Number, Name: c.Name, Code: c.Code, Outcome: c.Outcome, DurationNS: int64(c.Duration), Headline: c.Headline,
 			CPUNS: nanos(f.CPU), PeakBytes: f.Peak, PeakAtLeast: f.PeakAtLeast, KeptBytes: f.Kept, IdleNS: nanos(f.Idle), IdleKnownNS: int64(f.Known), EnergyJ: f.Energy,
-			NoCPUNS: nanos(f.NoCPU), OthersNS: nanos(f.Others),
+			NoCPUNS: nanos(f.NoCPU), CPUsElsewhere: f.Elsewhere,
 		})
 	}
 	return d
@@ -99,10 +100,16 @@ func Read(r io.Reader) (*Document, error) {
 	}
 	const most = int64(366 * 24 * time.Hour)
 	for _, c := range d.Cells {
-		for _, ns := range []int64{c.DurationNS, value(c.CPUNS) / maxCPUs, value(c.IdleNS) / maxCPUs, c.IdleKnownNS / maxCPUs} {
-			if ns < 0 || ns > most {
+		if c.DurationNS > most {
+			return nil, ErrNoNotebook
+		}
+		for _, ns := range []int64{c.DurationNS, value(c.CPUNS), value(c.NoCPUNS), value(c.IdleNS), c.IdleKnownNS} {
+			if ns < 0 || ns/maxCPUs > most {
 				return nil, ErrNoNotebook
 			}
+		}
+		if e := c.CPUsElsewhere; e != nil && !(*e >= 0 && *e <= 1) {
+			return nil, ErrNoNotebook
 		}
 	}
 	return d, nil

@@ -48,8 +48,8 @@ type Figures struct {
 	Idle        *time.Duration // that the devices in use were idle, in all …
 	Known       time.Duration  // … of so much that is known of them
 	Energy      *float64       // joules that these devices used, whoever used them
-	NoCPU       *time.Duration // that no CPU was free for the cell
-	Others      *time.Duration // CPU time of the machine
+	NoCPU       *time.Duration // for which no CPU was free for it, at most
+	Elsewhere   *float64       // share of the machine's CPUs that other programs used, 0 to 1
 }
 
 // FiguresOf reads the figures of a report.
@@ -60,20 +60,8 @@ func FiguresOf(r *report.View) (f Figures) {
 		f.Peak, f.PeakAtLeast = program.PeakAtLeastBytes, program.PeakAtLeastBytes != nil
 	}
 	f.Kept = keptBytes(r)
-	if f.CPU != nil {
-		starved := time.Duration(comparison.WithoutCPU(r))
-		f.NoCPU = &starved
-	}
-	if t := r.HostTrack("cpu.system"); t != nil {
-		var sum float64
-		last := int64(0)
-		for i, at := range t.AtUS {
-			if !math.IsNaN(t.Value[i]) { sum += t.Value[i] * float64(int64(at)-last) }
-			last = int64(at)
-		}
-		o := time.Duration(sum * 1000)
-		f.Others = &o
-	}
+	waited := time.Duration(comparison.WithoutCPU(r))
+	f.NoCPU, f.Elsewhere = &waited, elsewhere(r, f.CPU)
 	var idle time.Duration
 	var joules float64
 	for _, d := range r.Devices {
@@ -105,6 +93,17 @@ func cpuOf(r *report.View) *time.Duration {
 		return nil
 	}
 	return &used
+}
+
+// elsewhere is the share of the machine's CPUs that others than the program used.
+func elsewhere(r *report.View, used *time.Duration) *float64 {
+	t := r.HostTrack("cpu.system")
+	if t == nil || t.Mean == nil || t.Limit == nil || *t.Limit <= 0 || used == nil || r.DurationNS <= 0 {
+		return nil
+	}
+	share := (*t.Mean - used.Seconds()/report.Seconds(r.DurationNS)) / *t.Limit
+	share = min(max(share, 0), 1)
+	return &share
 }
 
 // keptBytes is what the program's resident memory grew by: as it was read at the lines' pace, else as the
