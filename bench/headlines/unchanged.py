@@ -88,6 +88,7 @@ def main() -> None:
     arguments.add_argument("--python", type=Path, default=notebooks.default_python(), help="the kernels' interpreter")
     arguments.add_argument("--out", type=Path, default=execution.ROOT / "build" / "notebooks-aa")
     arguments.add_argument("--runs", type=int, default=3, help="executions by omni-perf run, and by nbclient alone")
+    arguments.add_argument("--bare", type=int, help="executions by nbclient alone (as many as by omni-perf run)")
     arguments.add_argument("--limit", type=int, default=60, help="seconds that a cell may take")
     arguments.add_argument("--load", action="store_true", help="a busy process beside a half of each second run")
     arguments.add_argument("--edit", action="store_true", help="execute a version with a slower cell, too")
@@ -97,7 +98,7 @@ def main() -> None:
     for path in notebooks.found(given.notebooks):
         folder = given.out / path.stem
         if not given.again:
-            Bench(path, given.python, folder, given.limit).execute(given.runs, given.load, given.edit)
+            Bench(path, given.python, folder, given.limit).execute(given)
         if (row := judged(folder)) is not None:
             rows.append(row)
             print(line(row), flush=True)
@@ -117,21 +118,23 @@ class Bench:
     out: Path
     limit_s: int
 
-    def execute(self, runs: int, load: bool, edit: bool) -> None:
+    def execute(self, given: argparse.Namespace) -> None:
         """Execute the notebook by turns with the profiler and without; a first run fills the caches."""
         if self.out.exists():
             for old in self.out.iterdir():
                 old.unlink()
         self.out.mkdir(parents=True, exist_ok=True)
         took = self._run("bare", 0)
-        if edit:
+        if given.edit:
             self._slower_version()
-        for number in range(1, runs + 1):
+        for number in range(1, given.runs + 1):
             turns = ["run", "bare"] if number % 2 else ["bare", "run"]
             for turn in turns:
-                busy = load and turn == "run" and number % 2 == 0
+                if turn == "bare" and given.bare is not None and number > given.bare:
+                    continue
+                busy = given.load and turn == "run" and number % 2 == 0
                 self._run(turn, number, beside_after_s=took / 2 if busy else None)
-        if edit:
+        if given.edit:
             self._run("edited", 0)
 
     def _run(self, turn: str, number: int, beside_after_s: float | None = None) -> float:

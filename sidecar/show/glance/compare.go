@@ -41,6 +41,18 @@ type Difference struct {
 type Side struct {
 	Name string `json:"name"`
 	Runs int    `json:"runs"`
+	// NoCPUNS is for how long, at most, no CPU was free for its cells together, the mean of the runs.
+	NoCPUNS int64 `json:"no_cpu_ns"`
+}
+
+func sideOf(runs []*Document) Side {
+	s := Side{Name: runs[0].Name, Runs: len(runs)}
+	for _, run := range runs {
+		for _, cell := range run.Cells {
+			s.NoCPUNS += min(value(cell.NoCPUNS), cell.DurationNS) / int64(len(runs))
+		}
+	}
+	return s
 }
 
 // Change is how the time of a cell differs: after minus before, means of the runs.
@@ -69,7 +81,7 @@ func Compare(before, after []*Document) (*Difference, error) {
 	}
 	d := &Difference{
 		Document: ComparisonKind, Version: Version, Level: comparison.Level, Cells: []Change{},
-		Before: Side{before[0].Name, len(before)}, After: Side{after[0].Name, len(after)},
+		Before: sideOf(before), After: sideOf(after),
 	}
 	if len(before) == 1 || len(after) == 1 {
 		spread := significance.AssumedSpread
@@ -79,21 +91,22 @@ func Compare(before, after []*Document) (*Difference, error) {
 	// Bonferroni, as in package comparison.
 	each := 1 - (1-d.Level)/float64(max(len(after[0].Cells)+len(gone), 1))
 	sides := [2][]map[int]*Row{pairedWith(after[0], before), pairedWith(after[0], after)}
+	busy := [2][]float64{elsewhereOf(before), elsewhereOf(after)}
 	for i := range after[0].Cells {
 		c := &after[0].Cells[i]
-		rows := [2][]*Row{}
-		for side, runs := range sides {
-			for _, cells := range runs {
-				rows[side] = append(rows[side], cells[i])
+		var there [2][]occurrence
+		for side, runs := range [2][]*Document{before, after} {
+			for k := range runs {
+				there[side] = append(there[side], occurrence{sides[side][k][i], busy[side][k]})
 			}
 		}
-		change := changeOf(rows, each)
+		change := changeOf(there, each)
 		change.Number, change.Code = c.Number, c.title()
-		change.Edited = slices.ContainsFunc(rows[0], func(r *Row) bool { return r != nil && r.Code != c.Code })
+		change.Edited = slices.ContainsFunc(there[0], func(o occurrence) bool { return o.row != nil && o.row.Code != c.Code })
 		d.Cells = append(d.Cells, change)
 	}
 	for _, c := range gone {
-		change := changeOf([2][]*Row{{c}, {nil}}, each)
+		change := changeOf([2][]occurrence{{{c, busy[0][0]}}, {{}}}, each)
 		change.Code = c.title()
 		d.Cells = append(d.Cells, change)
 	}
@@ -131,42 +144,118 @@ func goneFrom(before, after *Document) (list []*Row) {
 	return list
 }
 
-// changeOf is that of one cell, of which each run of both sides has a row, or nil where it has none.
-func changeOf(rows [2][]*Row, level float64) (c Change) {
-	var readings [2][]significance.Reading
+func elsewhereOf(runs []*Document) (list []float64) {
+	for _, run := range runs {
+		list = append(list, run.elsewhere())
+	}
+	return list
+}
+
+// occurrence is a cell in a run; the row is nil where that run does not have it.
+type occurrence struct {
+	row       *Row
+	elsewhere float64 // the run's
+}
+
+// changeOf is that of one cell, in each run of both sides.
+func changeOf(cells [2][]occurrence, level float64) (c Change) {
+	var amounts [2][]amount
 	var peaks [2]*int64
-	for side, runs := range rows {
-		for _, r := range runs {
-			if r == nil {
-				readings[side] = append(readings[side], significance.Reading{Absent: true})
+	for side, runs := range cells {
+		for _, o := range runs {
+			if o.row == nil {
+				amounts[side] = append(amounts[side], amount{absent: true})
 				continue
 			}
-			readings[side] = append(readings[side], r.reading())
-			if r.PeakBytes != nil && (peaks[side] == nil || *r.PeakBytes > *peaks[side]) {
-				peaks[side] = r.PeakBytes
+			amounts[side] = append(amounts[side], o.row.amount(o.elsewhere))
+			if p := o.row.PeakBytes; p != nil && (peaks[side] == nil || *p > *peaks[side]) {
+				peaks[side] = p
 			}
 		}
 	}
-	c.set(significance.Of(readings[0], readings[1], level))
+	c.set(differenceOf(amounts[0], amounts[1], level))
 	c.PeakBeforeBytes, c.PeakAfterBytes = peaks[0], peaks[1]
 	return c
 }
 
-// slowerBeside is by how much of its CPU time a program may be slower, at most, when others keep all CPUs busy, besides what
-// it waits for one: they share its caches and, by twos, its cores.
-const slowerBeside = 0.4
+// What the machine's other work adds to the standard deviation of a cell's length (docs/decisions/noise-of-cells.md has the
+// measurements). Each is for others that use all CPUs, and less where they use less.
+const (
+	// sharedSpread is of the cell's CPU time: others share its cores and caches.
+	sharedSpread = 0.2
+	// sharedNoise is of any cell: the kernel's threads and nbclient wait for each other.
+	sharedNoise = 15 * time.Millisecond
+	// noCPUSpread is of the time for which no CPU was free, which is known at most.
+	noCPUSpread = 0.1
+	// ioSpread is of the time in which the cell waited for input and output, busy machine or not: caches have it, or not.
+	ioSpread = 0.5
+)
 
-// reading is the cell's time. What the machine's other work may have made of it bounds by how much it may be too long.
-func (r *Row) reading() significance.Reading {
+// amount is a time of one run twice: as it was measured, and without what the cell waited for a CPU. Only what both
+// show is a difference: the one may be the machine's other work, the other is an estimate.
+type amount struct {
+	absent            bool
+	measured, without float64
+	noise             float64 // of this cell alone
+	busy, busyWithout float64 // of a machine that is busy, which cells of one run have in common
+}
+
+// amount is the cell's; elsewhere is the share of the CPUs that others used, where it is not known of the cell.
+func (r *Row) amount(elsewhere float64) amount {
+	if r.CPUsElsewhere != nil {
+		elsewhere = *r.CPUsElsewhere
+	}
 	used := r.DurationNS
 	if r.CPUNS != nil {
 		used = *r.CPUNS
 	}
-	over := float64(value(r.NoCPUNS))
-	if r.CPUsElsewhere != nil {
-		over += slowerBeside * *r.CPUsElsewhere * float64(used)
+	noCPU := float64(min(value(r.NoCPUNS), r.DurationNS))
+	busy := sharedSpread * elsewhere * float64(used)
+	return amount{
+		measured: float64(r.DurationNS), without: float64(r.DurationNS) - noCPU,
+		noise: math.Hypot(float64(cellNoise)+elsewhere*float64(sharedNoise), ioSpread*float64(value(r.IONS))),
+		busy:  busy, busyWithout: busy + noCPUSpread*noCPU,
 	}
-	return significance.Reading{Value: float64(r.DurationNS), Noise: float64(cellNoise), Over: min(over, float64(r.DurationNS))}
+}
+
+// and is the time of two cells.
+func (a amount) and(b amount) amount {
+	return amount{
+		measured: a.measured + b.measured, without: a.without + b.without, noise: math.Hypot(a.noise, b.noise),
+		busy: a.busy + b.busy, busyWithout: a.busyWithout + b.busyWithout,
+	}
+}
+
+// elsewhere is the share of the machine's CPUs that others used during a run.
+func (d *Document) elsewhere() float64 {
+	var used, known float64
+	for _, r := range d.Cells {
+		if r.CPUsElsewhere != nil {
+			used += *r.CPUsElsewhere * float64(r.DurationNS)
+			known += float64(r.DurationNS)
+		}
+	}
+	if known == 0 {
+		return 0
+	}
+	return used / known
+}
+
+// differenceOf compares two sides by both of their amounts.
+func differenceOf(before, after []amount, level float64) significance.Difference {
+	var sides [2][2][]significance.Reading
+	for side, amounts := range [2][]amount{before, after} {
+		for _, a := range amounts {
+			sides[0][side] = append(sides[0][side], significance.Reading{Value: a.measured, Noise: math.Hypot(a.noise, a.busy), Absent: a.absent})
+			sides[1][side] = append(sides[1][side], significance.Reading{Value: a.without, Noise: math.Hypot(a.noise, a.busyWithout), Absent: a.absent})
+		}
+	}
+	d, without := significance.Of(sides[0][0], sides[0][1], level), significance.Of(sides[1][0], sides[1][1], level)
+	d.Low, d.High = min(d.Low, without.Low), max(d.High, without.High)
+	if d.Verdict != without.Verdict {
+		d.Verdict = significance.WithinNoise
+	}
+	return d
 }
 
 func (c *Change) set(d significance.Difference) {
@@ -175,18 +264,18 @@ func (c *Change) set(d significance.Difference) {
 }
 
 func wholeOf(before, after []*Document, level float64) (c Change) {
-	sums := func(runs []*Document) (list []significance.Reading) {
+	sums := func(runs []*Document) (list []amount) {
 		for _, run := range runs {
-			sum := significance.Reading{Noise: float64(cellNoise) * math.Sqrt(float64(len(run.Cells)))}
+			var sum amount
+			elsewhere := run.elsewhere()
 			for i := range run.Cells {
-				cell := run.Cells[i].reading()
-				sum.Value, sum.Over = sum.Value+cell.Value, sum.Over+cell.Over
+				sum = sum.and(run.Cells[i].amount(elsewhere))
 			}
 			list = append(list, sum)
 		}
 		return list
 	}
-	c.set(significance.Of(sums(before), sums(after), level))
+	c.set(differenceOf(sums(before), sums(after), level))
 	return c
 }
 
@@ -334,11 +423,19 @@ func (d *Difference) sentence() string {
 
 func abs(v int64) int64 { return max(v, -v) }
 
+// busyShare is the part of the time without a CPU from which on it is mentioned.
+const busyShare = 0.05
+
 // basis says what a difference was judged by.
-func (d *Difference) basis() string {
-	if d.AssumedSpread == nil {
-		return fmt.Sprintf("Means of %d runs before and %d after; a difference is one beyond what they vary by.", d.Before.Runs, d.After.Runs)
+func (d *Difference) basis() (text string) {
+	b, a := d.Before, d.After
+	if float64(b.NoCPUNS) > busyShare*float64(d.Whole.BeforeNS) || float64(a.NoCPUNS) > busyShare*float64(d.Whole.AfterNS) {
+		text = fmt.Sprintf("Other programs used the CPUs: none was free for up to %s before and %s after. Only what is beyond that is a difference.\n",
+			words.Seconds(float64(b.NoCPUNS)/1e9), words.Seconds(float64(a.NoCPUNS)/1e9))
 	}
-	return fmt.Sprintf("Where there is one run of a side, runs are taken to vary by %s and %s; several of each, as in a1.json a2.json -- b1.json b2.json, show it.",
+	if d.AssumedSpread == nil {
+		return text + fmt.Sprintf("Means of %d runs before and %d after; a difference is one beyond what they vary by.", b.Runs, a.Runs)
+	}
+	return text + fmt.Sprintf("Where there is one run of a side, runs are taken to vary by %s and %s; several of each, as in a1.json a2.json -- b1.json b2.json, show it.",
 		words.Percent(*d.AssumedSpread), words.Duration(cellNoise))
 }

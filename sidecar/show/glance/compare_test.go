@@ -118,6 +118,10 @@ func TestABusyMachineIsNoDifference(t *testing.T) {
 			if d.Cells[0].Verdict != c.want || d.Whole.Verdict != c.want {
 				t.Errorf("the cell: %q, the notebook: %q, want %q; %+v", d.Cells[0].Verdict, d.Whole.Verdict, c.want, d.Cells[0])
 			}
+			waited := *c.before.Figures.NoCPU > 50*time.Millisecond || *c.after.Figures.NoCPU > 85*time.Millisecond
+			if said := strings.Contains(d.Text(), "Other programs used the CPUs"); said != waited {
+				t.Errorf("that no CPU was free is said: %v\n%s", said, d.Text())
+			}
 		})
 	}
 }

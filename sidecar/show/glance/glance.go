@@ -49,6 +49,7 @@ type Figures struct {
 	Known       time.Duration  // … of so much that is known of them
 	Energy      *float64       // joules that these devices used, whoever used them
 	NoCPU       *time.Duration // for which no CPU was free for it, at most
+	IO          *time.Duration // for which it waited for input and output
 	Elsewhere   *float64       // share of the machine's CPUs that other programs used, 0 to 1
 }
 
@@ -61,7 +62,11 @@ func FiguresOf(r *report.View) (f Figures) {
 	}
 	f.Kept = keptBytes(r)
 	waited := time.Duration(comparison.WithoutCPU(r))
-	f.NoCPU, f.Elsewhere = &waited, elsewhere(r, f.CPU)
+	var io time.Duration
+	for _, t := range r.Subject.Threads {
+		io += time.Duration(r.Threads[t].StateNS[report.StateIO])
+	}
+	f.NoCPU, f.IO, f.Elsewhere = &waited, &io, elsewhere(r, f.CPU)
 	var idle time.Duration
 	var joules float64
 	for _, d := range r.Devices {
