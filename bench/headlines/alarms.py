@@ -78,6 +78,12 @@ def slower_by(seconds: float) -> str:
     )
 
 
+def last_line(log: Path) -> str:
+    """Return the last line of a log that says something."""
+    lines = [line for line in log.read_text().splitlines() if line.strip(" -")]
+    return lines[-1][:200] if lines else "no reason is known"
+
+
 def between(begin: str, end: str) -> float:
     """Return the seconds between two of the times that nbclient writes into a notebook."""
     return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()

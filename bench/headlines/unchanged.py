@@ -1,6 +1,6 @@
 """Executes unchanged notebooks several times by ``omni-perf run`` and compares each run with each other one.
 
-    make notebooks-aa NOTEBOOKS=FOLDER        every notebook below the folder, and those of examples/
+    make notebooks-aa NOTEBOOKS=FOLDER        every notebook below the folder
 
 By turns ``omni-perf run`` and nbclient alone (``jupyter execute``) execute a notebook, in a fresh copy of its folder.
 Then ``omni-perf compare`` compares every two runs of the former. What it calls a difference there is a false alarm.
@@ -125,6 +125,9 @@ class Bench:
                 old.unlink()
         self.out.mkdir(parents=True, exist_ok=True)
         took = self._run("bare", 0)
+        if not (self.out / "bare0.ipynb").exists():  # a cell took longer than the limit, or the kernel died
+            print(f"{self.path.stem} left out: {alarms.last_line(self.out / 'bare0.log')}", flush=True)
+            return
         if given.edit:
             self._slower_version()
         for number in range(1, given.runs + 1):
@@ -296,9 +299,9 @@ def written(rows: list[Totals]) -> str:
 def line(row: Totals) -> str:
     """Return one notebook's row, short."""
     return (
-        f"{row.notebook}: {row.cells} cells, {row.seconds} s, load {row.load}; {row.alarms} of {row.comparisons} "
-        f"comparisons and {row.cell_alarms} of {row.cells_compared} cells have a difference; {row.edits_found} of "
-        f"{row.edits} edits found; {row.outputs_different} of {row.outputs} outputs differ; {row.slower_percent:+.1f} % time"
+        f"{row.notebook}: {row.cells} cells, {row.seconds} s, load {row.load}; differences in {row.alarms} of "
+        f"{row.comparisons} comparisons, {row.cell_alarms} of {row.cells_compared} cells; {row.edits_found} of "
+        f"{row.edits} edits found; {row.outputs_different} of {row.outputs} outputs differ; {row.slower_percent:+.1f} %"
     )
 
 

@@ -36,7 +36,11 @@ import json, sys
 from memray import FileReader
 sums = {}
 for record in FileReader(sys.argv[1]).get_allocation_records():
-    if record.size > 0 and (frames := [line for _, file, line in record.stack_trace() if file == sys.argv[2]]):
+    try:
+        frames = [line for _, file, line in record.stack_trace() if file == sys.argv[2]]
+    except NotImplementedError:  # it is of memory that was given back
+        continue
+    if frames:
         sums[frames[0]] = sums.get(frames[0], 0) + record.size
 print(json.dumps(sums))
 """
@@ -59,7 +63,7 @@ class Profiler:
 def environment(source: Path | None = None) -> dict[str, str]:
     """Return the environment of a program: the peers, and numpy, which Scalene needs, are on its path."""
     library = [str(source)] if source else []
-    return {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join([*library, str(INSTALLED / "packages")])}
+    return {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join([*library, str(INSTALLED / "site-packages")])}
 
 
 def scalene(written: Path, program: Path) -> ByLine:
@@ -94,7 +98,7 @@ OURS = Profiler(
 PEERS = [
     Profiler(
         "Scalene",
-        lambda file: [sys.executable, "-m", "scalene", "run", "--profile-all", "-o", str(file)],
+        lambda file: [sys.executable, "-m", "scalene", "run", "-o", str(file)],
         scalene,
     ),
     Profiler("memray", lambda file: [sys.executable, "-m", "memray", "run", "-f", "-q", "-o", str(file)], memray),
@@ -104,7 +108,7 @@ ALONE = Profiler("alone", lambda _: [sys.executable], lambda _, __: {})
 
 def install() -> list[Profiler]:
     """Return the peers that are there, after an attempt to install those that are not."""
-    packages = INSTALLED / "packages"
+    packages = INSTALLED / "site-packages"
     there: list[Profiler] = []
     for peer in PEERS:
         if not (packages / peer.name.lower()).exists():
@@ -186,32 +190,46 @@ def misplaced(said: ByLine, own: dict[str, int]) -> float:
 
 
 def beside(names: list[str]) -> str:
-    """Run the programs under each profiler by turns; return a table."""
+    """Run the programs under each profiler by turns; return a table.
+
+    For each there are the misplaced share, and how many times the CPU time of the program's own process, and the time
+    from its start to its end, are what it needs alone: medians of the rounds. Our sampler is a process of its own.
+    """
     profilers = [OURS, *install()]
-    rows = ["| program | " + " | ".join(f"{by.name} | × as long" for by in profilers) + " |"]
-    rows.append("|---|" + "---|---|" * len(profilers))
-    ratios: dict[str, list[float]] = {by.name: [] for by in profilers}
+    rows = ["| program | " + " | ".join(f"{by.name} | CPU × | time ×" for by in profilers) + " |"]
+    rows.append("|---|" + "---|---|---|" * len(profilers))
+    times: dict[str, list[tuple[float, float]]] = {by.name: [] for by in profilers}
     for name in names:
         runs: dict[str, list[Measured]] = {by.name: [] for by in [ALONE, *profilers]}
         for _ in range(ROUNDS):
             for by in [ALONE, *profilers]:
                 runs[by.name].append(measure(by, PROGRAMS, name))
-        alone = statistics.median(run.seconds for run in runs["alone"])
+        alone = medians(runs["alone"])
         cells: list[str] = []
         for by in profilers:
             good = [run for run in runs[by.name] if not run.failed]
             if not good:
-                cells += [f"failed: {runs[by.name][0].failed}", ""]
+                cells += [f"failed: {runs[by.name][0].failed}", "", ""]
                 continue
             share = statistics.median(misplaced(run.lines, run.own["lines"]) for run in good)
-            ratio = statistics.median(run.seconds for run in good) / alone
-            ratios[by.name].append(ratio)
-            cells += [f"{share:.1%}", f"{ratio:.2f}"]
+            cpu, wall = (one / other for one, other in zip(medians(good), alone, strict=True))
+            times[by.name].append((cpu, wall))
+            cells += [f"{share:.1%}", f"{cpu:.2f}", f"{wall:.2f}"]
         rows.append(f"| {name} | " + " | ".join(cells) + " |")
         print(rows[-1], flush=True)
-    medians = [f" | {statistics.median(ratios[by.name]):.2f}" if ratios[by.name] else " | " for by in profilers]
-    rows.append("| median | " + " | ".join(medians) + " |")
+    rows.append("| median | " + " | ".join(_median_cells(times[by.name]) for by in profilers) + " |")
     return "\n".join(rows)
+
+
+def medians(runs: list[Measured]) -> tuple[float, float]:
+    """Return the medians of the program's CPU time and of the time from start to end."""
+    return statistics.median(run.own["cpu_s"] for run in runs), statistics.median(run.seconds for run in runs)
+
+
+def _median_cells(times: list[tuple[float, float]]) -> str:
+    if not times:
+        return " | | "
+    return f" | {statistics.median(cpu for cpu, _ in times):.2f} | {statistics.median(wall for _, wall in times):.2f}"
 
 
 def on_their_programs() -> str:

@@ -28,8 +28,8 @@ type Difference struct {
 	Document string  `json:"document"`
 	Version  int     `json:"version"`
 	Level    float64 `json:"level"` // with which the intervals of all cells together have the true differences
-	// AssumedSpread is the deviation between runs that is assumed of a side with one run, relative to the figure; null:
-	// both sides have several.
+	// AssumedSpread is the deviation between runs that is taken of a side with one run, relative to the figure: spreadOf;
+	// null: both sides have several.
 	AssumedSpread *float64 `json:"assumed_spread"`
 	Before        Side     `json:"before"`
 	After         Side     `json:"after"`
@@ -83,8 +83,8 @@ func Compare(before, after []*Document) (*Difference, error) {
 		Document: ComparisonKind, Version: Version, Level: comparison.Level, Cells: []Change{},
 		Before: sideOf(before), After: sideOf(after),
 	}
+	spread := spreadOf(before[0], after[0])
 	if len(before) == 1 || len(after) == 1 {
-		spread := significance.AssumedSpread
 		d.AssumedSpread = &spread
 	}
 	gone := goneFrom(before[0], after[0])
@@ -100,17 +100,17 @@ func Compare(before, after []*Document) (*Difference, error) {
 				there[side] = append(there[side], occurrence{sides[side][k][i], busy[side][k]})
 			}
 		}
-		change := changeOf(there, each)
+		change := changeOf(there, spread, each)
 		change.Number, change.Code = c.Number, c.title()
 		change.Edited = slices.ContainsFunc(there[0], func(o occurrence) bool { return o.row != nil && o.row.Code != c.Code })
 		d.Cells = append(d.Cells, change)
 	}
 	for _, c := range gone {
-		change := changeOf([2][]occurrence{{{c, busy[0][0]}}, {{}}}, each)
+		change := changeOf([2][]occurrence{{{c, busy[0][0]}}, {{}}}, spread, each)
 		change.Code = c.title()
 		d.Cells = append(d.Cells, change)
 	}
-	d.Whole = wholeOf(before, after, d.Level)
+	d.Whole = wholeOf(before, after, spread, d.Level)
 	return d, nil
 }
 
@@ -158,7 +158,7 @@ type occurrence struct {
 }
 
 // changeOf is that of one cell, in each run of both sides.
-func changeOf(cells [2][]occurrence, level float64) (c Change) {
+func changeOf(cells [2][]occurrence, spread, level float64) (c Change) {
 	var amounts [2][]amount
 	var peaks [2]*int64
 	for side, runs := range cells {
@@ -173,89 +173,9 @@ func changeOf(cells [2][]occurrence, level float64) (c Change) {
 			}
 		}
 	}
-	c.set(differenceOf(amounts[0], amounts[1], level))
+	c.set(differenceOf(amounts[0], amounts[1], spread, level))
 	c.PeakBeforeBytes, c.PeakAfterBytes = peaks[0], peaks[1]
 	return c
-}
-
-// What the machine's other work adds to the standard deviation of a cell's length (docs/decisions/noise-of-cells.md has the
-// measurements). Each is for others that use all CPUs, and less where they use less.
-const (
-	// sharedSpread is of the cell's CPU time: others share its cores and caches.
-	sharedSpread = 0.2
-	// sharedNoise is of any cell: the kernel's threads and nbclient wait for each other.
-	sharedNoise = 15 * time.Millisecond
-	// noCPUSpread is of the time for which no CPU was free, which is known at most.
-	noCPUSpread = 0.1
-	// ioSpread is of the time in which the cell waited for input and output, busy machine or not: caches have it, or not.
-	ioSpread = 0.5
-)
-
-// amount is a time of one run twice: as it was measured, and without what the cell waited for a CPU. Only what both
-// show is a difference: the one may be the machine's other work, the other is an estimate.
-type amount struct {
-	absent            bool
-	measured, without float64
-	noise             float64 // of this cell alone
-	busy, busyWithout float64 // of a machine that is busy, which cells of one run have in common
-}
-
-// amount is the cell's; elsewhere is the share of the CPUs that others used, where it is not known of the cell.
-func (r *Row) amount(elsewhere float64) amount {
-	if r.CPUsElsewhere != nil {
-		elsewhere = *r.CPUsElsewhere
-	}
-	used := r.DurationNS
-	if r.CPUNS != nil {
-		used = *r.CPUNS
-	}
-	noCPU := float64(min(value(r.NoCPUNS), r.DurationNS))
-	busy := sharedSpread * elsewhere * float64(used)
-	return amount{
-		measured: float64(r.DurationNS), without: float64(r.DurationNS) - noCPU,
-		noise: math.Hypot(float64(cellNoise)+elsewhere*float64(sharedNoise), ioSpread*float64(value(r.IONS))),
-		busy:  busy, busyWithout: busy + noCPUSpread*noCPU,
-	}
-}
-
-// and is the time of two cells.
-func (a amount) and(b amount) amount {
-	return amount{
-		measured: a.measured + b.measured, without: a.without + b.without, noise: math.Hypot(a.noise, b.noise),
-		busy: a.busy + b.busy, busyWithout: a.busyWithout + b.busyWithout,
-	}
-}
-
-// elsewhere is the share of the machine's CPUs that others used during a run.
-func (d *Document) elsewhere() float64 {
-	var used, known float64
-	for _, r := range d.Cells {
-		if r.CPUsElsewhere != nil {
-			used += *r.CPUsElsewhere * float64(r.DurationNS)
-			known += float64(r.DurationNS)
-		}
-	}
-	if known == 0 {
-		return 0
-	}
-	return used / known
-}
-
-// differenceOf compares two sides by both of their amounts.
-func differenceOf(before, after []amount, level float64) significance.Difference {
-	var sides [2][2][]significance.Reading
-	for side, amounts := range [2][]amount{before, after} {
-		for _, a := range amounts {
-			sides[0][side] = append(sides[0][side], significance.Reading{Value: a.measured, Noise: math.Hypot(a.noise, a.busy), Absent: a.absent})
-			sides[1][side] = append(sides[1][side], significance.Reading{Value: a.without, Noise: math.Hypot(a.noise, a.busyWithout), Absent: a.absent})
-		}
-	}
-	d, without := significance.Of(sides[0][0], sides[0][1], level), significance.Of(sides[1][0], sides[1][1], level)
-	d.Low, d.High = min(d.Low, without.Low), max(d.High, without.High)
-	if d.Verdict != without.Verdict {
-		d.Verdict = significance.WithinNoise
-	}
-	return d
 }
 
 func (c *Change) set(d significance.Difference) {
@@ -263,7 +183,7 @@ func (c *Change) set(d significance.Difference) {
 	c.LowNS, c.HighNS = int64(math.Round(d.Low)), int64(math.Round(d.High))
 }
 
-func wholeOf(before, after []*Document, level float64) (c Change) {
+func wholeOf(before, after []*Document, spread, level float64) (c Change) {
 	sums := func(runs []*Document) (list []amount) {
 		for _, run := range runs {
 			var sum amount
@@ -275,7 +195,7 @@ func wholeOf(before, after []*Document, level float64) (c Change) {
 		}
 		return list
 	}
-	c.set(differenceOf(sums(before), sums(after), level))
+	c.set(differenceOf(sums(before), sums(after), spread, level))
 	return c
 }
 
