@@ -21,6 +21,10 @@ EXCEEDED = 4
 """omni-perf's exit code of what is slower than the limit of --fail-if."""
 
 
+CPU_TIME = "__import__('time').process_time()"
+"""The last cell of each notebook that is executed."""
+
+
 @dataclass
 class Verdict:
     """A comparison of two runs; an empty verdict is no difference."""

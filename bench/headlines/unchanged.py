@@ -28,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,8 @@ class Totals:
     outputs_different: int = 0
     slower_percent: float = 0.0
     """The time of all cells against nbclient's alone, of the medians."""
+    cpu_percent: float = 0.0
+    """Likewise the CPU time of the kernel's process, which knows of no waiting."""
 
 
 @dataclass
@@ -144,8 +147,7 @@ class Bench:
         """Execute the notebook once and return how long that took."""
         with tempfile.TemporaryDirectory(prefix="omni_perf-unchanged-") as place:
             copy = execution.copied(self.path, Path(place))
-            if turn == "edited":
-                copy.write_text((self.out / "edited.ipynb").read_text())
+            measured(self.out / "edited.ipynb" if turn == "edited" else self.path, copy)
             base = self.out / f"{turn}{number}"
             command = self._command(turn, copy, base)
             environment = {**os.environ, "JUPYTER_PATH": str(kernel_spec(self.python, Path(place)))}
@@ -183,6 +185,13 @@ class Bench:
         changed.cells[longest].source += alarms.slower_by(times[longest] / 2)
         nbformat.write(changed, self.out / "edited.ipynb")
         (self.out / "edit.json").write_text(json.dumps({"cell": longest, "seconds": times[longest]}))
+
+
+def measured(notebook: Path, copy: Path) -> None:
+    """Write a notebook with a last cell that says what CPU time its kernel has used."""
+    read: Any = nbformat.read(notebook, as_version=4)
+    read.cells.append(nbformat.v4.new_code_cell(alarms.CPU_TIME))
+    nbformat.write(read, copy)
 
 
 def kernel_spec(python: Path, place: Path) -> Path:
@@ -245,6 +254,8 @@ def _outputs(row: Totals, folder: Path) -> None:
     """Count the outputs of the first profiled run that differ from nbclient's, where two runs of nbclient agree."""
     bare = [_cells(path) for path in sorted(folder.glob("bare*.ipynb"))]
     for cells in zip(bare[0], bare[-1], _cells(folder / "run1-executed.ipynb"), strict=True):
+        if cells[0].source == alarms.CPU_TIME:
+            continue
         level, differs = sameness.difference(*(list(map(dict, cell.get("outputs", []))) for cell in cells))
         row.outputs += level != ""
         row.outputs_different += differs
@@ -254,11 +265,10 @@ def _outputs(row: Totals, folder: Path) -> None:
 
 def _times(row: Totals, folder: Path) -> None:
     """Take the medians of the times that nbclient measured; the first run of all filled the caches."""
-    bare = [_seconds(path) for path in sorted(folder.glob("bare*.ipynb"))[1:]]
-    profiled = [_seconds(path) for path in sorted(folder.glob("run*-executed.ipynb"))]
-    row.seconds = round(statistics.median(profiled), 2)
-    if bare and statistics.median(bare) > 0:
-        row.slower_percent = round(100 * (statistics.median(profiled) / statistics.median(bare) - 1), 1)
+    bare, profiled = sorted(folder.glob("bare*.ipynb"))[1:], sorted(folder.glob("run*-executed.ipynb"))
+    row.seconds = round(statistics.median(map(_seconds, profiled)), 2)
+    row.slower_percent = _more(map(_seconds, profiled), map(_seconds, bare))
+    row.cpu_percent = _more(map(_cpu_seconds, profiled), map(_cpu_seconds, bare))
     loads = [load for path in folder.glob("*.facts") for load in json.loads(path.read_text())["load"]]
     row.load = f"{min(loads):.1f} to {max(loads):.1f}"
 
@@ -270,6 +280,19 @@ def _cells(path: Path) -> list[Any]:
 
 def _seconds(path: Path) -> float:
     return sum(map(cell_seconds, _cells(path)))
+
+
+def _cpu_seconds(path: Path) -> float:
+    last: Any = _cells(path)[-1]
+    return float(last.outputs[0]["data"]["text/plain"]) if last.source == alarms.CPU_TIME and last.outputs else 0.0
+
+
+def _more(profiled: Iterable[float], bare: Iterable[float]) -> float:
+    """Return by how many percent a median is more than another one; 0 where that one is not known."""
+    alone = list(bare)
+    if not alone or statistics.median(alone) <= 0:
+        return 0.0
+    return round(100 * (statistics.median(profiled) / statistics.median(alone) - 1), 1)
 
 
 def right(rows: list[Totals]) -> bool:
@@ -288,7 +311,7 @@ def written(rows: list[Totals]) -> str:
     sums: list[str] = []
     for name in names[1:]:
         values = [getattr(row, name) for row in rows]
-        if name == "slower_percent":
+        if name.endswith("_percent"):
             sums.append(alarms.interval(values))
         else:
             sums.append("" if name == "load" else str(round(sum(values), 1)))
@@ -301,7 +324,8 @@ def line(row: Totals) -> str:
     return (
         f"{row.notebook}: {row.cells} cells, {row.seconds} s, load {row.load}; differences in {row.alarms} of "
         f"{row.comparisons} comparisons, {row.cell_alarms} of {row.cells_compared} cells; {row.edits_found} of "
-        f"{row.edits} edits found; {row.outputs_different} of {row.outputs} outputs differ; {row.slower_percent:+.1f} %"
+        f"{row.edits} edits found; {row.outputs_different} of {row.outputs} outputs differ; "
+        f"{row.slower_percent:+.1f} % of time, {row.cpu_percent:+.1f} % of CPU time"
     )
 
 
