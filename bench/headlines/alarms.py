@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -82,9 +83,9 @@ def slower_by(seconds: float) -> str:
     )
 
 
-def last_line(log: Path) -> str:
-    """Return the last line of a log that says something."""
-    lines = [line for line in log.read_text().splitlines() if line.strip(" -")]
+def reason(log: Path) -> str:
+    """Return the last line of a log that names an error."""
+    lines = [line for line in log.read_text().splitlines() if re.search(r"Error\b|Exception\b|timed out", line)]
     return lines[-1][:200] if lines else "no reason is known"
 
 

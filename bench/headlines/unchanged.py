@@ -129,7 +129,7 @@ class Bench:
         self.out.mkdir(parents=True, exist_ok=True)
         took = self._run("bare", 0)
         if not (self.out / "bare0.ipynb").exists():  # a cell took longer than the limit, or the kernel died
-            print(f"{self.path.stem} left out: {alarms.last_line(self.out / 'bare0.log')}", flush=True)
+            print(f"{self.path.stem} left out: {alarms.reason(self.out / 'bare0.log')}", flush=True)
             return
         if given.edit:
             self._slower_version()

@@ -28,6 +28,7 @@ PACKAGES = {"Scalene": "scalene==2.4.0", "memray": "memray==1.20.0"}
 SCALENE = "https://github.com/plasma-umass/scalene"
 ATTRIBUTION = "test/line_attribution_tests"
 ROUNDS = 3
+LIMIT_S = 60
 SHOWN = 0.05
 """Lines with a smaller part of what any of the three says are left out of the table of Scalene's programs."""
 
@@ -158,14 +159,19 @@ def measure(by: Profiler, program: Path, name: str = "") -> Measured:
         written, figures = Path(folder, "profile.json"), Path(folder, "figures.json")
         arguments = [name, str(figures)] if name else []
         began = time.monotonic()
-        done = subprocess.run(
-            [*by.command(written), str(program), *arguments],
-            env=environment(library),
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [*by.command(written), str(program), *arguments]
+        try:
+            done = subprocess.run(
+                command,
+                env=environment(library),
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=LIMIT_S,
+            )
+        except subprocess.TimeoutExpired:
+            return Measured(LIMIT_S, {}, {}, f"longer than {LIMIT_S} s")
         seconds = time.monotonic() - began
         own: dict[str, Any] = json.loads(figures.read_text()) if figures.exists() else {}
         if done.returncode or (not own and name):
@@ -192,8 +198,9 @@ def misplaced(said: ByLine, own: dict[str, int]) -> float:
 def beside(names: list[str]) -> str:
     """Run the programs under each profiler by turns; return a table.
 
-    For each there are the misplaced share, and how many times the CPU time of the program's own process, and the time
-    from its start to its end, are what it needs alone: medians of the rounds. Our sampler is a process of its own.
+    For each there are the misplaced share, the CPU time of the program's own process from its first line on, as a multiple
+    of what it needs alone, and the time with start and end likewise: medians of the rounds. Our sampler is a process of
+    its own.
     """
     profilers = [OURS, *install()]
     rows = ["| program | " + " | ".join(f"{by.name} | CPU × | time ×" for by in profilers) + " |"]
@@ -241,9 +248,11 @@ def on_their_programs() -> str:
         most = max((sum(run.lines.values()) for run in runs), default=0.0)
         text = program.read_text().splitlines()
         lines = sorted({line for run in runs for line, size in run.lines.items() if size > SHOWN * most})
-        rows += [f"| {program.name}: {run.failed} |" for run in runs if run.failed]
+        for by, run in zip(profilers, runs, strict=True):
+            if run.failed:
+                print(f"{program.name} under {by.name}: {run.failed}")
         for line in lines:
             code = re.sub(r"\s*#.*", "", text[line - 1].strip())[:50]
-            figures = " | ".join(f"{run.lines.get(line, 0.0):.0f}" for run in runs)
+            figures = " | ".join("–" if run.failed else f"{run.lines.get(line, 0.0):.0f}" for run in runs)
             rows.append(f"| {program.stem} {line}: `{code}` | {figures} |")
     return "\n".join(rows)
