@@ -198,9 +198,9 @@ def misplaced(said: ByLine, own: dict[str, int]) -> float:
 def beside(names: list[str]) -> str:
     """Run the programs under each profiler by turns; return a table.
 
-    For each there are the misplaced share, the CPU time of the program's own process from its first line on, as a multiple
-    of what it needs alone, and the time with start and end likewise: medians of the rounds. Our sampler is a process of
-    its own.
+    For each there are the misplaced share, the CPU time of the program's own process from its first line on, as a
+    multiple of what it needs alone, and the time with start and end likewise: medians of the rounds. Our sampler is a
+    process of its own.
     """
     profilers = [OURS, *install()]
     rows = ["| program | " + " | ".join(f"{by.name} | CPU × | time ×" for by in profilers) + " |"]

@@ -296,9 +296,13 @@ func (g *gathered) analyse(e endedCell) glance.Cell {
 			return err
 		}
 		c.SetReport(r)
-		if length := e.length(); length > 0 { // without what the report leaves out of the recording: a traceback's formatting
-			c.Duration = max(length-time.Duration(int64(rec.Duration)-r.DurationNS), 0)
-			*c.Figures.NoCPU = min(max(*c.Figures.NoCPU, e.queued), c.Duration)
+		traceback := time.Duration(int64(rec.Duration) - r.DurationNS) // which the report leaves out of the recording
+		if traceback > 0 {
+			c.Figures.Traceback = &traceback
+		}
+		if length := e.length(); length > 0 {
+			c.Duration = max(length-traceback, 0)
+			*c.Figures.NoCPU = min(max(*c.Figures.NoCPU, e.queued), length)
 		}
 		return c.Draw(r)
 	}()

@@ -128,6 +128,21 @@ func TestABusyMachineIsNoDifference(t *testing.T) {
 	}
 }
 
+// A traceback's formatting is in a cell's time where it was not seen.
+func TestTheFormattingOfATracebackIsNoDifference(t *testing.T) {
+	failed := func(ms, traceback int) *Document {
+		c := Cell{Number: 1, Code: "raise", Outcome: "error: OSError", Duration: time.Duration(ms) * time.Millisecond}
+		if traceback > 0 {
+			c.Figures.Traceback = of(time.Duration(traceback) * time.Millisecond)
+		}
+		return Notebook{Cells: []Cell{c}}.Document()
+	}
+	d, err := Compare([]*Document{failed(1900, 0)}, []*Document{failed(1100, 780)})
+	if err != nil || d.Cells[0].Verdict != significance.WithinNoise {
+		t.Errorf("%v, %+v", err, d.Cells)
+	}
+}
+
 // A machine may make all cells vary for a reason that nothing counts: what most cells show is taken of each.
 func TestCellsShowHowMuchRunsVary(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))

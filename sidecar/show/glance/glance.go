@@ -48,6 +48,7 @@ type Figures struct {
 	Idle        *time.Duration // that the devices in use were idle, in all …
 	Known       time.Duration  // … of so much that is known of them
 	Energy      *float64       // joules that these devices used, whoever used them
+	Traceback   *time.Duration // for which a traceback was formatted, which is not in the cell's time
 	NoCPU       *time.Duration // for which no CPU was free for it, at most
 	IO          *time.Duration // for which it waited for input and output
 	Elsewhere   *float64       // share of the machine's CPUs that other programs used, 0 to 1

@@ -33,7 +33,8 @@ type amount struct {
 	busy, busyWithout float64 // of a machine that is busy, which cells of one run have in common
 }
 
-// amount is the cell's; elsewhere is the share of the CPUs that others used, where it is not known of the cell.
+// amount is the cell's, with the formatting of a traceback: on a busy machine that is not always distinguished from the cell's own
+// work, and then is in its time. elsewhere is the share of the CPUs that others used, where it is not known of the cell.
 func (r *Row) amount(elsewhere float64) amount {
 	if r.CPUsElsewhere != nil {
 		elsewhere = *r.CPUsElsewhere
@@ -42,12 +43,13 @@ func (r *Row) amount(elsewhere float64) amount {
 	if r.CPUNS != nil {
 		used = *r.CPUNS
 	}
-	noCPU := float64(min(value(r.NoCPUNS), r.DurationNS))
+	length := r.DurationNS + value(r.TracebackNS)
+	noCPU := float64(min(value(r.NoCPUNS), length))
 	busy := sharedSpread * elsewhere * float64(used)
 	return amount{
-		measured: float64(r.DurationNS), without: float64(r.DurationNS) - noCPU,
+		measured: float64(length), without: float64(length) - noCPU,
 		noise: math.Sqrt(square(float64(cellNoise)+elsewhere*float64(sharedNoise)) + square(ioSpread*float64(value(r.IONS))) +
-			elsewhere*float64(disturbance)*float64(r.DurationNS)),
+			elsewhere*float64(disturbance)*float64(length)),
 		busy: busy, busyWithout: busy + noCPUSpread*noCPU,
 	}
 }
