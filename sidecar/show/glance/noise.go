@@ -19,7 +19,9 @@ const (
 	// sharedNoise is of any cell: the kernel's threads and nbclient wait for each other.
 	sharedNoise = 15 * time.Millisecond
 	// noCPUSpread is of the time for which no CPU was free, which is known at most.
-	noCPUSpread = 0.1
+	noCPUSpread = 0.05
+	// waitSpread is of the time in which it neither computed nor waited for a CPU: what it waited for waits for CPUs, too.
+	waitSpread = 0.3
 	// ioSpread is of the time in which the cell waited for input and output, busy machine or not: caches have it, or not.
 	ioSpread = 0.5
 )
@@ -46,10 +48,11 @@ func (r *Row) amount(elsewhere float64) amount {
 	length := r.DurationNS + value(r.TracebackNS)
 	noCPU := float64(min(value(r.NoCPUNS), length))
 	busy := sharedSpread * elsewhere * float64(used)
+	waited := max(float64(length-used)-noCPU, 0)
+	noise := square(float64(cellNoise)+elsewhere*float64(sharedNoise)) + elsewhere*float64(disturbance)*float64(length) +
+		square(waitSpread*elsewhere*waited) + square(ioSpread*float64(value(r.IONS)))
 	return amount{
-		measured: float64(length), without: float64(length) - noCPU,
-		noise: math.Sqrt(square(float64(cellNoise)+elsewhere*float64(sharedNoise)) + square(ioSpread*float64(value(r.IONS))) +
-			elsewhere*float64(disturbance)*float64(length)),
+		measured: float64(length), without: float64(length) - noCPU, noise: math.Sqrt(noise),
 		busy: busy, busyWithout: busy + noCPUSpread*noCPU,
 	}
 }
