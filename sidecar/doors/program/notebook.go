@@ -239,13 +239,16 @@ func (e *execution) wait(o Options) Exit {
 	return exitOf(e.cmd.ProcessState)
 }
 
-// gathered takes the cells of an executed notebook. What each of them was is found out by a goroutine of its own: the
-// one that follows the kernel has the next cell to begin.
+// gathered takes the cells of an executed notebook. What each of them was is found out by a goroutine of its own, since the
+// one that follows the kernel has the next cell to begin, and mostly when the notebook has ended: to analyse and to draw a
+// short cell takes more CPU time than the cell, which the next ones would lack on a machine without a free CPU.
 type gathered struct {
 	tools    func(pid int) Tools
 	ready    func() // the cells are followed
 	terminal bool   // each cell is shown when it has ended
 	to       io.Writer
+	waiting  []endedCell    // to be analysed later
+	length   timeline.Nanos // of their recordings
 	ended    chan endedCell
 	analysed chan []glance.Cell // all of them, when ended is closed
 }
@@ -257,11 +260,14 @@ type endedCell struct {
 	rec *timeline.Recording
 }
 
-// maxEnded is how many recordings may wait to be analysed: then the next cell's recording begins late, and memory is bounded.
-const maxEnded = 16
+// Recordings wait until they are so many or so long together, so that memory is bounded.
+const (
+	maxWaiting       = 64
+	maxWaitingLength = timeline.Nanos(30 * time.Second)
+)
 
 func gather(tools func(pid int) Tools, o Options) *gathered {
-	g := &gathered{tools: tools, terminal: o.Terminal, to: o.Messages, ended: make(chan endedCell, maxEnded), analysed: make(chan []glance.Cell, 1)}
+	g := &gathered{tools: tools, terminal: o.Terminal, to: o.Messages, ended: make(chan endedCell, maxWaiting), analysed: make(chan []glance.Cell, 1)}
 	go func() {
 		var cells []glance.Cell
 		for e := range g.ended {
@@ -273,11 +279,23 @@ func gather(tools func(pid int) Tools, o Options) *gathered {
 }
 
 func (g *gathered) add(t Tools, w *watched, rec *timeline.Recording) {
-	g.ended <- endedCell{t, *w, rec}
+	g.waiting = append(g.waiting, endedCell{t, *w, rec})
+	if g.length += rec.Duration; g.terminal || len(g.waiting) == maxWaiting || g.length > maxWaitingLength {
+		g.hand()
+	}
+}
+
+// hand hands what waits to the goroutine that analyses it.
+func (g *gathered) hand() {
+	for _, e := range g.waiting {
+		g.ended <- e
+	}
+	g.waiting, g.length = nil, 0
 }
 
 // cells are all cells; none is added afterwards.
 func (g *gathered) cells() []glance.Cell {
+	g.hand()
 	close(g.ended)
 	return <-g.analysed
 }

@@ -47,10 +47,10 @@ func (r *Row) amount(elsewhere float64) amount {
 	}
 	length := r.DurationNS + value(r.TracebackNS)
 	noCPU := float64(min(value(r.NoCPUNS), length))
-	busy := sharedSpread * elsewhere * float64(used)
 	waited := max(float64(length-used)-noCPU, 0)
+	busy := elsewhere * (sharedSpread*float64(used) + waitSpread*waited)
 	noise := square(float64(cellNoise)+elsewhere*float64(sharedNoise)) + elsewhere*float64(disturbance)*float64(length) +
-		square(waitSpread*elsewhere*waited) + square(ioSpread*float64(value(r.IONS)))
+		square(ioSpread*float64(value(r.IONS)))
 	return amount{
 		measured: float64(length), without: float64(length) - noCPU, noise: math.Sqrt(noise),
 		busy: busy, busyWithout: busy + noCPUSpread*noCPU,
