@@ -17,7 +17,7 @@ const (
 	// disturbance is by what the variance grows with the cell's length: each preemption costs it its caches.
 	disturbance = 10 * time.Millisecond
 	// sharedNoise is of any cell: the kernel's threads and nbclient wait for each other.
-	sharedNoise = 15 * time.Millisecond
+	sharedNoise = 40 * time.Millisecond
 	// noCPUSpread is of the time for which no CPU was free, which is known at most.
 	noCPUSpread = 0.05
 	// waitSpread is of the time in which it neither computed nor waited for a CPU: what it waited for waits for CPUs, too.
