@@ -1,5 +1,5 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
-#   make build generate summaries demo test flaky lint vulnerabilities bench notebooks tasks memory fuzz soak truth wheels lab clean test-gpu
+#   make build generate summaries demo test flaky lint vulnerabilities bench notebooks notebooks-aa tasks memory fuzz soak truth wheels lab clean test-gpu
 #   make test-SECTION runs one section of the tests: tools/suite.py --list has them.
 # What the viewer (sidecar/show/viewer) is built of is committed: make generate brings it up to date.
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv.
@@ -20,7 +20,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build generate summaries demo trace-pictures test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks trainings trainings-peers test-torches tasks memory fuzz soak lab clean prerequisites
+.PHONY: build generate summaries demo trace-pictures test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks notebooks-aa trainings trainings-peers test-torches tasks memory fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY) $(EXACT)
@@ -163,6 +163,13 @@ notebooks: build
 	tools/notebooks
 	$(BIN)/python bench/headlines/notebooks.py $(NOTEBOOKS) $(OPTIONS)
 
+# Unchanged notebooks, each executed several times by omni-perf run and by nbclient alone: in how many comparisons of two
+# executions omni-perf compare sees a difference, and whether it sees a cell that was made slower (docs/notebooks.md).
+notebooks-aa: build
+	@[ -n "$(NOTEBOOKS)" ] || { echo "usage: make notebooks-aa NOTEBOOKS=FOLDER"; exit 2; }
+	tools/notebooks
+	$(BIN)/python bench/headlines/unchanged.py --edit $(NOTEBOOKS) $(OPTIONS)
+
 # Trainings as people write them, each beside the clock that it keeps of itself (docs/training.md). NAMES="Trainer
 # torchrun" runs those with a part of these in their names. trainings-peers: what others say of three of them.
 trainings: build
@@ -184,7 +191,8 @@ tasks: build
 	tools/interpreters > /dev/null
 	$(BIN)/python bench/tasks $(NAMES)
 
-# Growth of resident memory by line, of programs that read their own, and the peak (docs/memory.md).
+# Growth of resident memory by line, of programs that read their own, and the peak; then what Scalene and memray say of
+# them (docs/memory.md). NAMES="blocks objects --alone" runs these, without peers.
 memory: build
 	$(BIN)/python bench/memory $(NAMES)
 

@@ -35,7 +35,9 @@ type Event struct {
 	Unseen bool
 	// Subshell: the cell runs beside those of the kernel's shell, of which one runs at a time.
 	Subshell bool
-	At       time.Time
+	At       time.Time // it was read
+	// Sent is the kernel's own time of the message about a cell's start or end, however late it is read; zero: not known.
+	Sent time.Time
 }
 
 // Output is what one cell put out so far: streams, displays, results, errors.
@@ -258,7 +260,7 @@ func (o *Observer) started(m Message) {
 	c.count, c.started = content.ExecutionCount, true
 	o.emit(Event{
 		Kind: CellStarted, MsgID: m.Parent.MsgID, ExecutionCount: content.ExecutionCount, Code: content.Code,
-		Subshell: m.Parent.SubshellID != "", At: time.Now(),
+		Subshell: m.Parent.SubshellID != "", At: time.Now(), Sent: m.Header.sent(),
 	})
 }
 
@@ -301,7 +303,7 @@ func (o *Observer) status(m Message) {
 		}
 		o.emit(Event{
 			Kind: CellEnded, MsgID: m.Parent.MsgID, ExecutionCount: c.count, Outcome: c.outcome, Unseen: !c.started,
-			Subshell: m.Parent.SubshellID != "", At: time.Now(),
+			Subshell: m.Parent.SubshellID != "", At: time.Now(), Sent: m.Header.sent(),
 		})
 	}
 }

@@ -65,6 +65,9 @@ func TestObserverFollowsCells(t *testing.T) {
 			if ended.Outcome != "ok" || ended.ExecutionCount != 1 {
 				t.Errorf("ended with outcome %q, count %d; want ok, 1", ended.Outcome, ended.ExecutionCount)
 			}
+			if took := ended.Sent.Sub(started.Sent); started.Sent.IsZero() || took <= 0 || ended.Sent.After(ended.At) {
+				t.Errorf("by the kernel's times it took %v, from %v to %v", took, started.Sent, ended.Sent)
+			}
 			out, ok := o.Output(id)
 			if !ok || out.Messages < 2 || out.Bytes < 1000 || out.AtLeast {
 				t.Errorf("output %+v, %v; want a stream of 1,000 bytes and a result, exactly", out, ok)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"slices"
+	"time"
 )
 
 // delimiter separates routing frames from the message.
@@ -33,6 +34,15 @@ type Header struct {
 	Version  string `json:"version"`
 	// SubshellID names the subshell that a request is for; empty: the kernel's own shell.
 	SubshellID string `json:"subshell_id,omitempty"`
+}
+
+// sent is the time that the sender has written; zero: none that can be read.
+func (h Header) sent() time.Time {
+	t, err := time.Parse(time.RFC3339, h.Date)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // Message is one message of any channel. Parent is the zero Header when it

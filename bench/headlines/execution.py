@@ -68,7 +68,7 @@ class Run:
 async def execute(path: Path, python: Path, workspace: Path, profiled: bool, limit_s: float) -> Run:
     """Execute a notebook with what lies beside it, in a fresh copy at the same place each time."""
     shutil.rmtree(workspace, ignore_errors=True)
-    shutil.copytree(path.parent, workspace / "notebook", ignore_dangling_symlinks=True)
+    copied(path, workspace)
     kept = workspace / "kept"
     kept.mkdir()
     notebook: Any = nbformat.read(path, as_version=4)
@@ -103,15 +103,25 @@ async def execute(path: Path, python: Path, workspace: Path, profiled: bool, lim
     return run
 
 
+def copied(path: Path, workspace: Path) -> Path:
+    """Copy a notebook with what lies beside it; return the copy."""
+    shutil.copytree(path.parent, workspace / "notebook", ignore_dangling_symlinks=True)
+    return workspace / "notebook" / path.name
+
+
 def environment() -> dict[str, str]:
     """Return the environment of a kernel, which has this checkout's extension and program; hashes are as they were."""
-    program = ROOT / ".venv" / "bin" / "omni-perf"
     return {
         **os.environ,
         "PYTHONPATH": str(ROOT / "magics"),
         "PYTHONHASHSEED": "0",
-        "OMNI_PERF_BINARY": str(program),
+        "OMNI_PERF_BINARY": str(program()),
     }
+
+
+def program() -> Path:
+    """Return this checkout's program, or the one that OMNI_PERF_BINARY names."""
+    return Path(os.environ.get("OMNI_PERF_BINARY") or ROOT / ".venv" / "bin" / "omni-perf")
 
 
 async def _silently(client: Any, code: str) -> None:

@@ -3,6 +3,9 @@
 Each program runs under ``omni-perf run``. Of all that its lines grew by, at most 4 % may be lacking where it was, or
 be said where it was not, and the peak is the kernel's own: equal to ru_maxrss. The exit code is 1 where that is
 not so.
+
+Then Scalene and memray run the same programs by turns with ours, and Scalene's own programs (peers.py): what each says,
+and how much longer a program takes. ``--alone`` leaves them out.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import peers
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -55,7 +60,8 @@ def run(python: Path | str, name: str) -> tuple[dict[str, tuple[float, float]], 
 
 
 def main() -> int:
-    chosen, bad, peaks = sys.argv[1:] or names(), 0, 0
+    alone = "--alone" in sys.argv
+    chosen, bad, peaks = [name for name in sys.argv[1:] if name != "--alone"] or names(), 0, 0
     for name in chosen:
         python = TORCH if name == "arrays" else sys.executable
         if not Path(python).exists():
@@ -70,6 +76,9 @@ def main() -> int:
         text = ", ".join(f"{what} {said:.1f} (own {grown:.1f})" for what, (grown, said) in lines.items())
         print(f"{name:9} {misplaced:6.1%} misplaced  peak {ours - peak:+d} B  {text} MB", flush=True)
     print(f"peak equal in {peaks} of {len(chosen)} programs; {bad} with too much misplaced")
+    if not alone:
+        print("\nMisplaced growth and time beside peers:\n\n" + peers.beside(chosen))
+        print("\nScalene's own programs, MB by line:\n\n" + peers.on_their_programs())
     return bad > 0 or peaks < len(chosen)
 
 

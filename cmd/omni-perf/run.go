@@ -63,7 +63,7 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 			what = what[1:]
 		}
 		if len(what) > 0 && program.IsNotebook(what[0]) {
-			return runNotebook(c, notebook, what, *interpreter, *open, options)
+			return runNotebook(c, notebook, what, interpreter, open, options)
 		}
 		if name := firstChanged(c, notebookOptions); name != "" {
 			return misuse("--%s is for notebooks", name)

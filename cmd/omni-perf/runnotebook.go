@@ -35,8 +35,8 @@ func firstChanged(c *cobra.Command, names []string) string {
 	return ""
 }
 
-// runNotebook executes a notebook; what has its path, and the options behind it.
-func runNotebook(c *cobra.Command, n *program.Notebook, what []string, interpreter string, open bool, options func() (program.Options, error)) error {
+// runNotebook executes a notebook; what has its path, and the options behind it, which interpreter and open may be among.
+func runNotebook(c *cobra.Command, n *program.Notebook, what []string, interpreter *string, open *bool, options func() (program.Options, error)) error {
 	if err := c.Flags().Parse(what[1:]); err != nil {
 		return optionError(c, err)
 	}
@@ -46,7 +46,7 @@ func runNotebook(c *cobra.Command, n *program.Notebook, what []string, interpret
 	if name := firstChanged(c, []string{"fail-if", "no-step-hook", "exact", "push"}); name != "" {
 		return misuse("--%s is for scripts", name)
 	}
-	n.Path, n.Interpreter = what[0], interpreter
+	n.Path, n.Interpreter = what[0], *interpreter
 	var err error
 	if n.Page, n.Document, err = resultsOf(c); err != nil {
 		return err
@@ -59,7 +59,7 @@ func runNotebook(c *cobra.Command, n *program.Notebook, what []string, interpret
 	if w := waiter.Of(); w != nil {
 		o.Waiter = w
 	}
-	if open {
+	if *open {
 		o.Open = openPage
 	}
 	exit, err := program.RunNotebook(context.Background(), func(pid int) program.Tools { return programTools(timeline.RoleKernel, pid) }, *n, o)

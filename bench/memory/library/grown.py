@@ -12,10 +12,13 @@ import contextlib
 import json
 import os
 import resource
-from collections.abc import Iterator
+import time
+from collections.abc import Generator
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 lines: dict[str, int] = {}
+began_s = time.process_time()
+"""The program's CPU time when it began: what a profiler within its process takes to start is not the program's."""
 
 
 def resident() -> int:
@@ -30,7 +33,7 @@ def faulted() -> int:
 
 
 @contextlib.contextmanager
-def grown(name: str) -> Iterator[None]:
+def grown(name: str) -> Generator[None]:
     """Note what the thread touches for the first time meanwhile."""
     before = faulted()
     yield
@@ -38,7 +41,7 @@ def grown(name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def net(name: str) -> Iterator[None]:
+def net(name: str) -> Generator[None]:
     """Note what the program has more of afterwards."""
     before = resident()
     yield
@@ -54,4 +57,4 @@ def say(path: str) -> None:
     """Write what was noted."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     with open(path, "w") as file:
-        json.dump({"lines": lines, "peak": peak}, file)
+        json.dump({"lines": lines, "peak": peak, "cpu_s": time.process_time() - began_s}, file)

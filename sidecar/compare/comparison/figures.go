@@ -81,7 +81,7 @@ func figuresOf(v *report.View, book *fileBook, run *runFiles) *figures {
 }
 
 func (f *figures) ofWhole() {
-	f.whole[WallTime] = amount{value: float64(f.v.DurationNS), over: f.starved * (f.computing() + starting(f.v)), file: -1, function: -1}
+	f.whole[WallTime] = amount{value: float64(f.v.DurationNS), over: WithoutCPU(f.v), file: -1, function: -1}
 	devices := 0.0
 	var busy, idle, noise float64
 	for _, d := range f.v.Devices {
@@ -166,13 +166,14 @@ func starting(v *report.View) (ns float64) {
 	return ns
 }
 
-// computing is computingOf the target's threads.
-func (f *figures) computing() float64 {
-	sum := int64(0)
-	for _, t := range targetThreads(f.v) {
-		sum += computingOf(t.StateNS)
+// WithoutCPU is the time, in ns, for which no CPU was free for a report's target: without other work on the machine
+// it may have taken so much less.
+func WithoutCPU(v *report.View) float64 {
+	computing := int64(0)
+	for _, t := range targetThreads(v) {
+		computing += computingOf(t.StateNS)
 	}
-	return float64(sum)
+	return starvedOf(v) * (float64(computing) + starting(v))
 }
 
 // amount of a line or function: known to the noise of sampling, and too large by what of

@@ -26,6 +26,7 @@ type follower struct {
 	observer *jupyter.Observer
 	journal  *journal
 	names    func(code string) string
+	queue    queue // of the process's threads
 	gone     <-chan struct{}
 	begun    bool                // that it is followed was said
 	refused  bool                // and that its messages cannot be read
@@ -139,6 +140,7 @@ func (k *follower) follow(ctx context.Context) error {
 		case <-silent:
 			err = k.unreadable()
 		case <-tick.C:
+			k.queue.read(k.pid)
 			err = k.look()
 		case e, ok := <-events:
 			if !ok {
@@ -154,6 +156,7 @@ func (k *follower) follow(ctx context.Context) error {
 }
 
 func (k *follower) take(e jupyter.Event) error {
+	k.queue.read(k.pid)
 	switch e.Kind {
 	case jupyter.CellStarted:
 		if id, _ := k.inShell(); id != "" && !e.Subshell { // the shell runs one at a time: the end was not seen
@@ -162,10 +165,13 @@ func (k *follower) take(e jupyter.Event) error {
 			}
 		}
 		cell := &timeline.Cell{ExecutionCount: e.ExecutionCount, File: k.names(e.Code), Text: e.Code}
-		return k.record(e.MsgID, &watched{cell: cell, began: e.At, subshell: e.Subshell})
+		return k.record(e.MsgID, &watched{cell: cell, began: e.At, sent: e.Sent, subshell: e.Subshell})
 	case jupyter.CellEnded:
 		switch {
 		case k.running[e.MsgID] != nil:
+			w := k.running[e.MsgID]
+			w.ended = e.Sent
+			w.queued = k.queue.within(k.pid, w.sent, w.ended)
 			return k.end(e.MsgID, e.MsgID, e.Outcome)
 		case k.running[met] != nil && e.Unseen && !e.Subshell:
 			return k.end(met, e.MsgID, e.Outcome)

@@ -72,10 +72,11 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 		return notStarted, err
 	}
 	defer e.relay.stop()
-	g := &gathered{tools: tools, terminal: o.Terminal, to: o.Messages}
+	g := gather(tools, o)
 	o.gathered = g
 	said, trouble := e.follow(ctx, tools, o)
 	exit = e.wait(o)
+	cells := g.cells()
 	switch {
 	case said.Missing != "":
 		module, _, _ := strings.Cut(said.Missing, ".")
@@ -85,11 +86,11 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 	case trouble != nil:
 		trouble = fmt.Errorf("the cells are not profiled: %w", trouble)
 	}
-	page := glance.Notebook{Name: filepath.Base(n.Path), Cells: g.cells}
+	page := glance.Notebook{Name: filepath.Base(n.Path), Cells: cells}
 	if trouble != nil {
 		page.Note = words.Sentence(trouble.Error())
 	}
-	if len(g.cells) > 0 {
+	if len(cells) > 0 {
 		fmt.Fprintf(o.Messages, "%s", page.Text())
 	}
 	var results output.Results
@@ -238,36 +239,96 @@ func (e *execution) wait(o Options) Exit {
 	return exitOf(e.cmd.ProcessState)
 }
 
-// gathered takes the cells of an executed notebook. One goroutine.
+// gathered takes the cells of an executed notebook. What each of them was is found out by a goroutine of its own, since the
+// one that follows the kernel has the next cell to begin, and mostly when the notebook has ended: to analyse and to draw a
+// short cell takes more CPU time than the cell, which the next ones would lack on a machine without a free CPU.
 type gathered struct {
 	tools    func(pid int) Tools
 	ready    func() // the cells are followed
 	terminal bool   // each cell is shown when it has ended
 	to       io.Writer
-	cells    []glance.Cell
+	waiting  []endedCell    // to be analysed later
+	length   timeline.Nanos // of their recordings
+	ended    chan endedCell
+	analysed chan []glance.Cell // all of them, when ended is closed
 }
 
-// add adds a cell that has ended.
+// endedCell is a cell of an executed notebook that is to be analysed.
+type endedCell struct {
+	tools Tools
+	watched
+	rec *timeline.Recording
+}
+
+// Recordings wait until they are so many or so long together, so that memory is bounded.
+const (
+	maxWaiting       = 64
+	maxWaitingLength = timeline.Nanos(30 * time.Second)
+)
+
+func gather(tools func(pid int) Tools, o Options) *gathered {
+	g := &gathered{tools: tools, terminal: o.Terminal, to: o.Messages, ended: make(chan endedCell, maxWaiting), analysed: make(chan []glance.Cell, 1)}
+	go func() {
+		var cells []glance.Cell
+		for e := range g.ended {
+			cells = append(cells, g.analyse(e))
+		}
+		g.analysed <- cells
+	}()
+	return g
+}
+
 func (g *gathered) add(t Tools, w *watched, rec *timeline.Recording) {
-	c := glance.Cell{Number: w.cell.ExecutionCount, Code: glance.FirstLine(w.cell.Text), Duration: time.Duration(rec.Duration), Outcome: rec.Target.Cell.Outcome}
+	g.waiting = append(g.waiting, endedCell{t, *w, rec})
+	if g.length += rec.Duration; g.terminal || len(g.waiting) == maxWaiting || g.length > maxWaitingLength {
+		g.hand()
+	}
+}
+
+// hand hands what waits to the goroutine that analyses it.
+func (g *gathered) hand() {
+	for _, e := range g.waiting {
+		g.ended <- e
+	}
+	g.waiting, g.length = nil, 0
+}
+
+// cells are all cells; none is added afterwards.
+func (g *gathered) cells() []glance.Cell {
+	g.hand()
+	close(g.ended)
+	return <-g.analysed
+}
+
+func (g *gathered) analyse(e endedCell) glance.Cell {
+	rec := e.rec
+	c := glance.Cell{Number: e.cell.ExecutionCount, Code: glance.FirstLine(e.cell.Text), Duration: time.Duration(rec.Duration), Outcome: rec.Target.Cell.Outcome}
 	err := func() (err error) {
 		defer func() {
 			if p := recover(); p != nil { // the next cell may fare better
 				err = fmt.Errorf("a bug of omni_perf: %v", p)
 			}
 		}()
-		r, err := t.Analyse(rec)
+		r, err := e.tools.Analyse(rec)
 		if err != nil {
 			return err
 		}
 		c.SetReport(r)
+		traceback := time.Duration(int64(rec.Duration) - r.DurationNS) // which the report leaves out of the recording
+		if traceback > 0 {
+			c.Figures.Traceback = &traceback
+		}
+		if length := e.length(); length > 0 {
+			c.Duration = max(length-traceback, 0)
+			*c.Figures.NoCPU = min(max(*c.Figures.NoCPU, e.queued), length)
+		}
 		return c.Draw(r)
 	}()
 	if err != nil {
 		c.Missing = err.Error()
 	}
-	g.cells = append(g.cells, c)
 	if g.terminal {
-		fmt.Fprintf(g.to, "omni-perf: %s %s\n", cellTitle(w), c.InShort())
+		fmt.Fprintf(g.to, "omni-perf: %s %s\n", cellTitle(&e.watched), c.InShort())
 	}
+	return c
 }

@@ -14,7 +14,10 @@ import (
 type watched struct {
 	cell     *timeline.Cell
 	began    time.Time
-	already  bool // it ran before it was watched
+	sent     time.Time     // by the kernel: the message of its start
+	ended    time.Time     // by the kernel: that of its end; zero: not known, as sent may be
+	queued   time.Duration // for which its thread waited for a CPU, at most; 0: not known, too
+	already  bool          // it ran before it was watched
 	subshell bool
 	absent   int // for so many looks it was not on the kernel's stack
 	row      int // in the journal
@@ -22,6 +25,15 @@ type watched struct {
 	pause    time.Duration       // between reports while it runs
 	rec      *timeline.Recording // once it was cut short
 	looks    *looks              // nil without an audience
+}
+
+// length is for how long the cell ran by the kernel's own times; 0: not known. The recording begins and ends when
+// messages have been read, which is later on a busy machine.
+func (w *watched) length() time.Duration {
+	if w.sent.IsZero() || w.ended.IsZero() {
+		return 0
+	}
+	return max(w.ended.Sub(w.sent), 0)
 }
 
 // sources is the text of the cell, where it is known.

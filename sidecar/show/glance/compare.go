@@ -28,8 +28,8 @@ type Difference struct {
 	Document string  `json:"document"`
 	Version  int     `json:"version"`
 	Level    float64 `json:"level"` // with which the intervals of all cells together have the true differences
-	// AssumedSpread is the deviation between runs that is assumed of a side with one run, relative to the figure; null:
-	// both sides have several.
+	// AssumedSpread is the deviation between runs that is taken of a side with one run, relative to the figure: spreadOf;
+	// null: both sides have several.
 	AssumedSpread *float64 `json:"assumed_spread"`
 	Before        Side     `json:"before"`
 	After         Side     `json:"after"`
@@ -41,6 +41,18 @@ type Difference struct {
 type Side struct {
 	Name string `json:"name"`
 	Runs int    `json:"runs"`
+	// NoCPUNS is for how long, at most, no CPU was free for its cells together, the mean of the runs.
+	NoCPUNS int64 `json:"no_cpu_ns"`
+}
+
+func sideOf(runs []*Document) Side {
+	s := Side{Name: runs[0].Name, Runs: len(runs)}
+	for _, run := range runs {
+		for _, cell := range run.Cells {
+			s.NoCPUNS += min(value(cell.NoCPUNS), cell.DurationNS) / int64(len(runs))
+		}
+	}
+	return s
 }
 
 // Change is how the time of a cell differs: after minus before, means of the runs.
@@ -69,35 +81,36 @@ func Compare(before, after []*Document) (*Difference, error) {
 	}
 	d := &Difference{
 		Document: ComparisonKind, Version: Version, Level: comparison.Level, Cells: []Change{},
-		Before: Side{before[0].Name, len(before)}, After: Side{after[0].Name, len(after)},
+		Before: sideOf(before), After: sideOf(after),
 	}
+	spread := spreadOf(before[0], after[0])
 	if len(before) == 1 || len(after) == 1 {
-		spread := significance.AssumedSpread
 		d.AssumedSpread = &spread
 	}
 	gone := goneFrom(before[0], after[0])
 	// Bonferroni, as in package comparison.
 	each := 1 - (1-d.Level)/float64(max(len(after[0].Cells)+len(gone), 1))
 	sides := [2][]map[int]*Row{pairedWith(after[0], before), pairedWith(after[0], after)}
+	busy := [2][]float64{elsewhereOf(before), elsewhereOf(after)}
 	for i := range after[0].Cells {
 		c := &after[0].Cells[i]
-		rows := [2][]*Row{}
-		for side, runs := range sides {
-			for _, cells := range runs {
-				rows[side] = append(rows[side], cells[i])
+		var there [2][]occurrence
+		for side, runs := range [2][]*Document{before, after} {
+			for k := range runs {
+				there[side] = append(there[side], occurrence{sides[side][k][i], busy[side][k]})
 			}
 		}
-		change := changeOf(rows, each)
+		change := changeOf(there, spread, each)
 		change.Number, change.Code = c.Number, c.title()
-		change.Edited = slices.ContainsFunc(rows[0], func(r *Row) bool { return r != nil && r.Code != c.Code })
+		change.Edited = slices.ContainsFunc(there[0], func(o occurrence) bool { return o.row != nil && o.row.Code != c.Code })
 		d.Cells = append(d.Cells, change)
 	}
 	for _, c := range gone {
-		change := changeOf([2][]*Row{{c}, {nil}}, each)
+		change := changeOf([2][]occurrence{{{c, busy[0][0]}}, {{}}}, spread, each)
 		change.Code = c.title()
 		d.Cells = append(d.Cells, change)
 	}
-	d.Whole = wholeOf(before, after, d.Level)
+	d.Whole = wholeOf(before, after, spread, d.Level)
 	return d, nil
 }
 
@@ -131,23 +144,36 @@ func goneFrom(before, after *Document) (list []*Row) {
 	return list
 }
 
-// changeOf is that of one cell, of which each run of both sides has a row, or nil where it has none.
-func changeOf(rows [2][]*Row, level float64) (c Change) {
-	var readings [2][]significance.Reading
+func elsewhereOf(runs []*Document) (list []float64) {
+	for _, run := range runs {
+		list = append(list, run.elsewhere())
+	}
+	return list
+}
+
+// occurrence is a cell in a run; the row is nil where that run does not have it.
+type occurrence struct {
+	row       *Row
+	elsewhere float64 // the run's
+}
+
+// changeOf is that of one cell, in each run of both sides.
+func changeOf(cells [2][]occurrence, spread, level float64) (c Change) {
+	var amounts [2][]amount
 	var peaks [2]*int64
-	for side, runs := range rows {
-		for _, r := range runs {
-			if r == nil {
-				readings[side] = append(readings[side], significance.Reading{Absent: true})
+	for side, runs := range cells {
+		for _, o := range runs {
+			if o.row == nil {
+				amounts[side] = append(amounts[side], amount{absent: true})
 				continue
 			}
-			readings[side] = append(readings[side], significance.Reading{Value: float64(r.DurationNS), Noise: float64(cellNoise)})
-			if r.PeakBytes != nil && (peaks[side] == nil || *r.PeakBytes > *peaks[side]) {
-				peaks[side] = r.PeakBytes
+			amounts[side] = append(amounts[side], o.row.amount(o.elsewhere))
+			if p := o.row.PeakBytes; p != nil && (peaks[side] == nil || *p > *peaks[side]) {
+				peaks[side] = p
 			}
 		}
 	}
-	c.set(significance.Of(readings[0], readings[1], level))
+	c.set(differenceOf(amounts[0], amounts[1], spread, level))
 	c.PeakBeforeBytes, c.PeakAfterBytes = peaks[0], peaks[1]
 	return c
 }
@@ -157,18 +183,19 @@ func (c *Change) set(d significance.Difference) {
 	c.LowNS, c.HighNS = int64(math.Round(d.Low)), int64(math.Round(d.High))
 }
 
-func wholeOf(before, after []*Document, level float64) (c Change) {
-	sums := func(runs []*Document) (list []significance.Reading) {
+func wholeOf(before, after []*Document, spread, level float64) (c Change) {
+	sums := func(runs []*Document) (list []amount) {
 		for _, run := range runs {
-			sum := significance.Reading{Noise: float64(cellNoise) * math.Sqrt(float64(len(run.Cells)))}
-			for _, cell := range run.Cells {
-				sum.Value += float64(cell.DurationNS)
+			var sum amount
+			elsewhere := run.elsewhere()
+			for i := range run.Cells {
+				sum = sum.and(run.Cells[i].amount(elsewhere))
 			}
 			list = append(list, sum)
 		}
 		return list
 	}
-	c.set(significance.Of(sums(before), sums(after), level))
+	c.set(differenceOf(sums(before), sums(after), spread, level))
 	return c
 }
 
@@ -316,11 +343,19 @@ func (d *Difference) sentence() string {
 
 func abs(v int64) int64 { return max(v, -v) }
 
+// busyShare is the part of the time without a CPU from which on it is mentioned.
+const busyShare = 0.05
+
 // basis says what a difference was judged by.
-func (d *Difference) basis() string {
-	if d.AssumedSpread == nil {
-		return fmt.Sprintf("Means of %d runs before and %d after; a difference is one beyond what they vary by.", d.Before.Runs, d.After.Runs)
+func (d *Difference) basis() (text string) {
+	b, a := d.Before, d.After
+	if float64(b.NoCPUNS) > busyShare*float64(d.Whole.BeforeNS) || float64(a.NoCPUNS) > busyShare*float64(d.Whole.AfterNS) {
+		text = fmt.Sprintf("Other programs used the CPUs: none was free for up to %s before and %s after. Only what is beyond that is a difference.\n",
+			words.Seconds(float64(b.NoCPUNS)/1e9), words.Seconds(float64(a.NoCPUNS)/1e9))
 	}
-	return fmt.Sprintf("Where there is one run of a side, runs are taken to vary by %s and %s; several of each, as in a1.json a2.json -- b1.json b2.json, show it.",
+	if d.AssumedSpread == nil {
+		return text + fmt.Sprintf("Means of %d runs before and %d after; a difference is one beyond what they vary by.", b.Runs, a.Runs)
+	}
+	return text + fmt.Sprintf("Where there is one run of a side, runs are taken to vary by %s and %s; several of each, as in a1.json a2.json -- b1.json b2.json, show it.",
 		words.Percent(*d.AssumedSpread), words.Duration(cellNoise))
 }

@@ -3,7 +3,9 @@ package glance
 import (
 	"bytes"
 	"errors"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +89,109 @@ func TestAnUnchangedNotebookDoesNotDiffer(t *testing.T) {
 	}
 }
 
+// What the machine's other work may have made of a cell's time is no difference; what is longer than that is one.
+func TestABusyMachineIsNoDifference(t *testing.T) {
+	cell := func(ms, cpu, waited int, elsewhere float64) Cell {
+		return Cell{Number: 1, Code: "fit()", Outcome: "ok", Duration: time.Duration(ms) * time.Millisecond, Figures: Figures{
+			CPU: of(time.Duration(cpu) * time.Millisecond), NoCPU: of(time.Duration(waited) * time.Millisecond), Elsewhere: &elsewhere,
+		}}
+	}
+	quiet := cell(1000, 990, 5, 0.02)
+	for _, c := range []struct {
+		name          string
+		before, after Cell
+		want          significance.Verdict
+	}{
+		{"no CPU was free for a part", quiet, cell(1700, 1000, 690, 0.1), significance.WithinNoise},
+		{"the other way round", cell(1700, 1000, 690, 0.1), quiet, significance.WithinNoise},
+		{"its CPUs were shared", quiet, cell(1200, 1190, 10, 0.7), significance.WithinNoise},
+		{"busy on both sides", cell(1600, 1200, 390, 0.6), cell(2000, 1250, 740, 0.7), significance.WithinNoise},
+		{"half as long again on a quiet machine", quiet, cell(1500, 1490, 5, 0.02), significance.More},
+		{"half as long again where it waited a little", cell(1100, 1000, 90, 0.1), cell(1650, 1500, 140, 0.1), significance.More},
+		{"twice as long on a busy machine", cell(1300, 1000, 290, 0.5), cell(2500, 2000, 490, 0.4), significance.More},
+		{"half as long on a busy machine", cell(2500, 2000, 490, 0.4), cell(1000, 800, 190, 0.5), significance.Less},
+		{"it slept for longer", quiet, cell(1500, 990, 5, 0.9), significance.More},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, err := Compare([]*Document{{Cells: Notebook{Cells: []Cell{c.before}}.Document().Cells}}, []*Document{{Cells: Notebook{Cells: []Cell{c.after}}.Document().Cells}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Cells[0].Verdict != c.want || d.Whole.Verdict != c.want {
+				t.Errorf("the cell: %q, the notebook: %q, want %q; %+v", d.Cells[0].Verdict, d.Whole.Verdict, c.want, d.Cells[0])
+			}
+			waited := *c.before.Figures.NoCPU > 50*time.Millisecond || *c.after.Figures.NoCPU > 85*time.Millisecond
+			if said := strings.Contains(d.Text(), "Other programs used the CPUs"); said != waited {
+				t.Errorf("that no CPU was free is said: %v\n%s", said, d.Text())
+			}
+		})
+	}
+}
+
+// A traceback's formatting is in a cell's time where it was not seen.
+func TestTheFormattingOfATracebackIsNoDifference(t *testing.T) {
+	failed := func(ms, traceback int) *Document {
+		c := Cell{Number: 1, Code: "raise", Outcome: "error: OSError", Duration: time.Duration(ms) * time.Millisecond}
+		if traceback > 0 {
+			c.Figures.Traceback = of(time.Duration(traceback) * time.Millisecond)
+		}
+		return Notebook{Cells: []Cell{c}}.Document()
+	}
+	d, err := Compare([]*Document{failed(1900, 0)}, []*Document{failed(1100, 780)})
+	if err != nil || d.Cells[0].Verdict != significance.WithinNoise {
+		t.Errorf("%v, %+v", err, d.Cells)
+	}
+}
+
+// A machine may make all cells vary for a reason that nothing counts: what most cells show is taken of each.
+func TestCellsShowHowMuchRunsVary(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	order := []string{"a()", "b()", "c()", "d()", "e()", "f()", "g()", "h()", "i()", "j()"}
+	run := func(vary float64, slower string) *Document {
+		cells := make(map[string]int)
+		for i, code := range order {
+			length := 200 * float64(i+1)
+			if code == slower {
+				length *= 1.5
+			}
+			cells[code] = int(length * math.Exp(vary*random.NormFloat64()))
+		}
+		return ran(cells, order...)
+	}
+	for _, c := range []struct {
+		name, slower string
+		vary         float64
+		least, most  float64 // share of the comparisons in which the cell, or any where none is slower, differs
+	}{
+		{"nothing changed", "", 0.08, 0, 0.1},
+		{"a cell of a quiet machine", "g()", 0.01, 0.99, 1},
+		{"a cell of a machine that varies", "g()", 0.08, 0.05, 0.9},
+	} {
+		const tries = 300
+		differ, spread := 0, 0.0
+		for range tries {
+			d, err := Compare([]*Document{run(c.vary, "")}, []*Document{run(c.vary, c.slower)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			spread += *d.AssumedSpread / tries
+			if slices.ContainsFunc(d.Cells, func(cell Change) bool {
+				return cell.Verdict != significance.WithinNoise && (c.slower == "" || cell.Code == c.slower)
+			}) {
+				differ++
+			}
+		}
+		if share := float64(differ) / tries; share < c.least || share > c.most {
+			t.Errorf("%s: a difference in %.2f of the comparisons, want %.2f to %.2f; the spread is %.3f", c.name, share, c.least, c.most, spread)
+		}
+	}
+	// Where most cells were changed, each in another way, that is no noise without bound.
+	if d, _ := Compare([]*Document{ran(map[string]int{"a()": 200, "b()": 300, "c()": 400, "d()": 500}, "a()", "b()", "c()", "d()")},
+		[]*Document{ran(map[string]int{"a()": 900, "b()": 100, "c()": 800, "d()": 510}, "a()", "b()", "c()", "d()")}); *d.AssumedSpread != maxSpread || d.Cells[0].Verdict != significance.More {
+		t.Errorf("%v, %+v", *d.AssumedSpread, d.Cells[0])
+	}
+}
+
 func TestADocumentIsReadAsItWasWritten(t *testing.T) {
 	d := notebook().Document()
 	text, err := d.JSON()
@@ -101,7 +206,8 @@ func TestADocumentIsReadAsItWasWritten(t *testing.T) {
 	if err != nil || !bytes.Equal(again, text) {
 		t.Errorf("%v\n%s", err, again)
 	}
-	for _, damaged := range []string{"", "{}", `{"document":"omni_perf.report"}`, `{"document":"omni_perf.notebook","version":1,"cells":[{"duration_ns":-5}]}`} {
+	for _, damaged := range []string{"", "{}", `{"document":"omni_perf.report"}`, `{"document":"omni_perf.notebook","version":1,"cells":[{"duration_ns":-5}]}`,
+		`{"document":"omni_perf.notebook","version":1,"cells":[{"no_cpu_ns":-5}]}`, `{"document":"omni_perf.notebook","version":1,"cells":[{"cpus_elsewhere":2}]}`} {
 		if _, err := Read(strings.NewReader(damaged)); err == nil {
 			t.Errorf("%s is read", damaged)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -47,6 +48,10 @@ type Figures struct {
 	Idle        *time.Duration // that the devices in use were idle, in all …
 	Known       time.Duration  // … of so much that is known of them
 	Energy      *float64       // joules that these devices used, whoever used them
+	Traceback   *time.Duration // for which a traceback was formatted, which is not in the cell's time
+	NoCPU       *time.Duration // for which no CPU was free for it, at most
+	IO          *time.Duration // for which it waited for input and output
+	Elsewhere   *float64       // share of the machine's CPUs that other programs used, 0 to 1
 }
 
 // FiguresOf reads the figures of a report.
@@ -57,6 +62,12 @@ func FiguresOf(r *report.View) (f Figures) {
 		f.Peak, f.PeakAtLeast = program.PeakAtLeastBytes, program.PeakAtLeastBytes != nil
 	}
 	f.Kept = keptBytes(r)
+	waited := time.Duration(comparison.WithoutCPU(r))
+	var io time.Duration
+	for _, t := range r.Subject.Threads {
+		io += time.Duration(r.Threads[t].StateNS[report.StateIO])
+	}
+	f.NoCPU, f.IO, f.Elsewhere = &waited, &io, elsewhere(r, f.CPU)
 	var idle time.Duration
 	var joules float64
 	for _, d := range r.Devices {
@@ -88,6 +99,17 @@ func cpuOf(r *report.View) *time.Duration {
 		return nil
 	}
 	return &used
+}
+
+// elsewhere is the share of the machine's CPUs that others than the program used.
+func elsewhere(r *report.View, used *time.Duration) *float64 {
+	t := r.HostTrack("cpu.system")
+	if t == nil || t.Mean == nil || t.Limit == nil || *t.Limit <= 0 || used == nil || r.DurationNS <= 0 {
+		return nil
+	}
+	share := (*t.Mean - used.Seconds()/report.Seconds(r.DurationNS)) / *t.Limit
+	share = min(max(share, 0), 1)
+	return &share
 }
 
 // keptBytes is what the program's resident memory grew by: as it was read at the lines' pace, else as the

@@ -6,6 +6,7 @@
 package significance
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/stat"
@@ -21,6 +22,9 @@ type Reading struct {
 	// Over and Under bound by how much the value may be too large or too small, whatever
 	// chance did. Several runs of a side replace them, too.
 	Over, Under float64
+	// Spread is the standard deviation between runs of an unchanged program, relative to the value, that is taken of a
+	// side with this one reading; 0: AssumedSpread.
+	Spread float64
 	// Absent: what the figure is of does not exist in that run.
 	Absent bool
 }
@@ -65,7 +69,7 @@ const AssumedSpread = 0.03
 //   - Several readings on both sides: Welch's t interval (B. L. Welch, Biometrika 34, 1947),
 //     with the degrees of freedom of Welch and Satterthwaite. A side's variance is at least
 //     what the noise of measuring makes it: readings that agree by chance prove nothing.
-//   - One on a side: its variance is that of its noise and of AssumedSpread, or that of the
+//   - One on a side: its variance is that of its noise and of its Spread, or that of the
 //     other side, if that is larger; to the interval come the bounds of its error.
 func Of(before, after []Reading, level float64) Difference {
 	a, b := sideOf(before), sideOf(after)
@@ -112,7 +116,7 @@ func sideOf(readings []Reading) side {
 		s.absent = s.absent && r.Absent
 	}
 	if len(values) == 1 {
-		spread := AssumedSpread * values[0]
+		spread := cmp.Or(readings[0].Spread, AssumedSpread) * values[0]
 		return side{
 			mean: values[0], variance: noise + spread*spread, freedom: math.Inf(1), over: readings[0].Over, under: readings[0].Under, absent: s.absent,
 		}

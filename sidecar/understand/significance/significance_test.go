@@ -27,6 +27,7 @@ func TestOf(t *testing.T) {
 		{"a little more", readings(0, 100), readings(0, 107), -1.61, 15.61, WithinNoise},
 		{"more", readings(0, 100), readings(0, 120), 10.82, 29.18, More},
 		{"less", readings(0, 120), readings(0, 100), -29.18, -10.82, Less},
+		{"runs that vary more", []Reading{{Value: 100, Spread: 0.1}}, []Reading{{Value: 120, Spread: 0.1}}, -10.62, 50.62, WithinNoise},
 		{"noise of measuring", readings(10, 100), readings(10, 120), -9.20, 49.20, WithinNoise},
 		{"too large before", []Reading{{Value: 120, Over: 30}}, readings(0, 100), -29.18, 19.18, WithinNoise},
 		{"too large after", readings(0, 120), []Reading{{Value: 100, Over: 30}}, -59.18, -10.82, Less},
