@@ -82,7 +82,7 @@ func bound(passes []*pass, loaders []Loader, index map[int]int, steps int) {
 		}
 		least := 0
 		if i > 0 {
-			least = passes[i-1].last().steps
+			least = max(passes[i-1].last().steps, passes[i-1].from)
 		}
 		p.from, p.to = max(first.steps-before, least), steps
 		if p.base = p.from; i > 0 {

@@ -66,8 +66,12 @@ func complete(passes []*pass, of func(*pass) *Loader) (list []*pass, sure bool) 
 
 // unread are passes over the same loader that have the steps from one on, at base or later, to before another one.
 func (p *pass) unread(base, to, expected int) (list []*pass) {
+	if before := -base/expected - 1; before > 0 { // long before the first step: however many those were, they have none
+		base += before * expected
+	}
 	for ; base < to; base += expected {
-		list = append(list, &pass{loader: p.loader, samples: p.samples, base: base, from: max(base, 0), to: min(base+expected, to), alone: true})
+		from := max(base, 0)
+		list = append(list, &pass{loader: p.loader, samples: p.samples, base: base, from: from, to: max(min(base+expected, to), from), alone: true})
 	}
 	return list
 }

@@ -21,6 +21,8 @@ var pathOfModule = regexp.MustCompile(`^\.?[\w/-]*/\w+\.py$|^/?\w+\.py$|^/[a-zA-
 // elsewhere are the files that may have such literals, and why.
 var elsewhere = map[string]string{
 	"measure/pystack/await.go":      "asyncio's loop is looked into: which of its functions have the task among their locals",
+	"measure/pystack/loaders.go":    "torch's loader is looked into: its iterator is among the locals of its functions",
+	"measure/pystack/passlength.go": "likewise its samplers, whose generators have what they go over",
 	"measure/timeline/recording.go": "the collector of the interpreter is in no file; its frame has a name like a frozen module",
 	"measure/pystack/threadname.go": "the name of a thread is read from the locals of threading's first function",
 }
