@@ -10,6 +10,7 @@ type Lock struct {
 	Owner     uint64
 	// state is the address of its semaphore, or its mutex (Modules/_threadmodule.c).
 	state uint64
+	class uint64 // its type
 }
 
 // Both begin alike: lockobject.lock_lock, rlockobject.rlock_lock and rlock_owner with the address of a semaphore; in the
@@ -43,7 +44,11 @@ func (o *Objects) Lock(object uint64) (l Lock, ok bool) {
 		}
 		switch name := o.TypeName(object); name {
 		case "_thread.lock", "_thread.RLock":
-			return o.Again(Lock{Addr: object, Recursive: name == "_thread.RLock"})
+			class, err := ReadWord(o.mem, object+objectType)
+			if err != nil {
+				return l, false
+			}
+			return o.Again(Lock{Addr: object, Recursive: name == "_thread.RLock", class: class})
 		case "Condition": // threading's
 			var err error
 			if object, err = o.Attribute(object, "_lock"); err != nil {
@@ -61,17 +66,17 @@ func (o *Objects) Lock(object uint64) (l Lock, ok bool) {
 	return l, false
 }
 
-// Again reads a lock that is known to be one.
+// Again reads a lock that was known to be one.
 func (o *Objects) Again(l Lock) (Lock, bool) {
-	var b [lockSize - lockState]byte
-	want := b[:WordSize]
+	var b [lockSize - objectType]byte
+	want := b[:lockOwner-objectType]
 	if l.Recursive {
 		want = b[:]
 	}
-	if ReadAt(o.mem, l.Addr+lockState, want) != nil {
+	if ReadAt(o.mem, l.Addr+objectType, want) != nil || Word(b[:], 0) != l.class {
 		return Lock{}, false
 	}
-	l.state, l.Owner = Word(b[:], 0), Word(b[:], lockOwner-lockState)
+	l.state, l.Owner = Word(b[:], lockState-objectType), Word(b[:], lockOwner-objectType)
 	return l, true
 }
 

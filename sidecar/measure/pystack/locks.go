@@ -41,9 +41,13 @@ type entry struct {
 // lockWait is which lock a thread was found to wait for, and by what.
 type lockWait struct {
 	frame, instr, futex uint64
+	by                  frameValue
 	lock                cpython.Lock
 	listed              bool // in locks.waiting
 }
+
+// frameValue is one of the values of a frame, and where it is.
+type frameValue struct{ at, value uint64 }
 
 const (
 	// Looking for locks' holders may use so much of a CPU.
@@ -146,14 +150,15 @@ func (s *session) lookAtLocks() {
 // findLock finds the lock that a thread with f as its innermost frame is blocked for; w is what was found before.
 func (r *reader) findLock(w *lockWait, f *frame, futex uint64) bool {
 	if w.frame == f.addr && w.instr == f.instr && w.futex == futex && w.lock.Addr != 0 {
-		if lock, ok := r.objects.Again(w.lock); ok && r.objects.WaitedFor(lock, futex) {
+		value, err := cpython.ReadWord(r.mem, w.by.at)
+		if lock, ok := r.objects.Again(w.lock); err == nil && value == w.by.value && ok && r.objects.WaitedFor(lock, futex) {
 			return true
 		}
 	}
 	w.frame, w.instr, w.futex, w.lock = f.addr, f.instr, futex, cpython.Lock{}
-	for _, value := range r.called(f) {
-		if lock, ok := r.objects.Lock(value); ok && r.objects.WaitedFor(lock, futex) {
-			w.lock = lock
+	for _, v := range r.called(f) {
+		if lock, ok := r.objects.Lock(v.value &^ r.l.Frame.CodeTag); ok && r.objects.WaitedFor(lock, futex) {
+			w.by, w.lock = v, lock
 			return true
 		}
 	}
@@ -162,7 +167,7 @@ func (r *reader) findLock(w *lockWait, f *frame, futex uint64) bool {
 
 // called are the values of a frame among which what it has called is, the uppermost on its stack first. Up to 3.13
 // nothing shows where the stack of a running frame ends, and they are all that it has room for.
-func (r *reader) called(f *frame) (values []uint64) {
+func (r *reader) called(f *frame) (values []frameValue) {
 	l := r.l
 	size := min(f.object.FrameLen, l.Frame.Locals+cpython.WordSize*(f.object.Locals+maxWaiterStack))
 	if size > maxFrameRead || size < l.Frame.Locals {
@@ -181,7 +186,7 @@ func (r *reader) called(f *frame) (values []uint64) {
 		bottom = max(stack, top-min(top, topOfStack*cpython.WordSize))
 	}
 	for at := top; at >= bottom+cpython.WordSize; at -= cpython.WordSize {
-		values = append(values, cpython.Word(buf, at-cpython.WordSize)&^l.Frame.CodeTag)
+		values = append(values, frameValue{f.addr + at - cpython.WordSize, cpython.Word(buf, at-cpython.WordSize)})
 	}
 	return values
 }

@@ -20,6 +20,7 @@ func TestWhoHasALock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		right := make(map[string]bool) // in this attempt or an earlier one
 		retry.Again(t, func(t *retry.Attempt) {
 			want, got := make(map[string]float64), make(map[string]float64)
 			rec := recordAnswer(t, exec.Command(python.Path, "-c", string(source)), &want)
@@ -35,7 +36,8 @@ func TestWhoHasALock(t *testing.T) {
 				if delete(got, name); strings.HasPrefix(name, "no ") {
 					seconds = 0
 				}
-				if math.Abs(found-seconds) > 0.03 {
+				right[name] = right[name] || math.Abs(found-seconds) <= 0.03
+				if !right[name] || found > seconds+0.03 {
 					t.Errorf("%s: %.3f s, it says %.3f", name, found, seconds)
 				}
 			}
