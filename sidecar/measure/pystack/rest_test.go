@@ -42,7 +42,7 @@ harness.drive(one_round, lambda: {"spent_ns": SPENT})
 func TestAProcessThatWaitsIsReadLessOften(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
 		retry.Again(t, func(try *retry.Attempt) {
-			r := sampleHeld(try, python, truth.Workload{Name: "waits", Source: waiter}, 4*time.Second, SampleOptions{})
+			r := sampleHeld(try, python, truth.Workload{Name: "waits", Source: waiter}, 4*time.Second, SampleOptions{Budget: -1})
 			got := weights(r.rec, mainThread(t, r.rec), firstOf("waiting", "working"))
 			distance := truth.Distance(got, r.measured.SpentNs)
 			t.Logf("distance %.4f; %d samples, %d missed, %d reads", distance, r.stats.Samples, r.stats.Missed, r.stats.Reads)
