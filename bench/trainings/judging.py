@@ -94,7 +94,10 @@ def _samples(verdict: Verdict, report: Report, process: int, own: Facts) -> None
     known = [step for step in ours if step.get("samples")]
     seconds = sum(step["end_ns"] - step["start_ns"] for step in known) / 1e9
     pace = sum(step["samples"] for step in known) / seconds if known else 0.0
-    own_pace = sum(own["samples"][1:]) / (own["ends"][-1] - own["ends"][0])
+    of = [
+        i + 1 for i, step in enumerate(ours) if step.get("samples") and i + 1 < len(own["ends"])
+    ]  # the hook's first step is set-up
+    own_pace = sum(own["samples"][i] for i in of) / max(sum(own["ends"][i] - own["ends"][i - 1] for i in of), 1e-9)
     verdict.samples = f"{pace / own_pace:.3f}"
     if abs(pace / own_pace - 1) > SAMPLES:
         verdict.wrong.append(f"{pace:.1f} samples/s, own {own_pace:.1f}")
