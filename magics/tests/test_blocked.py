@@ -1,4 +1,4 @@
-"""What a cell's system calls waited for: the peer of a socket, the path of a file."""
+"""What a cell waited for: the peer of a socket, the path of a file, the thread that has a lock."""
 
 from __future__ import annotations
 
@@ -39,6 +39,40 @@ def test_the_peer_that_a_line_waited_for_is_said() -> None:
     assert (row["call"], row["kind"], row["object"]) == ("poll", "socket", f"127.0.0.1:{port}")
     assert row["text"] == "client.recv(100)" and 0.4 < row["blocked_s"] == row["main_s"] < 0.6
     assert f"poll of 127.0.0.1:{port}" in ran.plain, ran.plain
+
+
+LOCKS = """\
+import threading, time, omni_perf
+lock = threading.Lock()
+entered = threading.Event()
+def load():
+    with lock:
+        entered.set()
+        time.sleep(0.6)
+"""
+WAITS_FOR_A_THREAD = """\
+%%omni_perf
+thread = threading.Thread(target=load, name="loader")
+thread.start()
+entered.wait()
+time.sleep(0.1)
+with lock:
+    pass
+threading.Thread(target=time.sleep, args=(0.5,), name="sleeper").start()
+[t for t in threading.enumerate() if t.name == "sleeper"][0].join()
+"""
+
+
+def test_the_thread_that_a_line_waited_for_is_said() -> None:
+    with Kernel() as kernel:
+        kernel.run(LOCKS)
+        ran = kernel.run(WAITS_FOR_A_THREAD)
+        rows = {row["line"]: row for row in blocked(kernel)}
+    lock, join = rows[6], rows[9]
+    assert (lock["kind"], lock["object"], lock["holder_line"]) == ("lock", "loader", 7)
+    assert 0.3 < lock["blocked_s"] == lock["main_s"] < 0.6 and 0.3 < lock["held_s"] <= lock["blocked_s"]
+    assert (join["kind"], join["object"], join["text"].endswith(".join()")) == ("thread", "sleeper", True)
+    assert "lock held by 'loader'" in ran.plain and "end of thread 'sleeper'" in ran.plain, ran.plain
 
 
 def test_addresses_are_left_out_where_that_is_asked_for() -> None:
