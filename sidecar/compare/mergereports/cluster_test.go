@@ -90,13 +90,7 @@ func (s *simulated) report(t testing.TB, rank int) *report.View {
 		b.Mark(timeline.Mark{Kind: "step", Start: from, End: end, Source: timeline.StepMarked})
 		from = end
 	}
-	rec := b.Snapshot(from)
-	d := diagnose.Run(rec)
-	v, err := report.Build(rec, &d, report.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return viewOf(t, b.Snapshot(from))
 }
 
 // On 64 machines with 8 ranks each the straggler is named, every clock is within its stated bound, and no rank leaves a

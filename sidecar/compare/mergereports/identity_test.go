@@ -42,13 +42,7 @@ func launcherReport(t testing.TB) *report.View {
 	}
 	cpu := b.Track(timeline.TrackSpec{ID: "cpu", Kind: timeline.KindRate, Unit: "cores", Device: -1, PID: 40})
 	cpu.AddWindow(0, at(12), 3)
-	rec := b.Snapshot(at(12))
-	d := diagnose.Run(rec)
-	v, err := report.Build(rec, &d, report.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return viewOf(t, b.Snapshot(at(12)))
 }
 
 func TestAProcessInSeveralReportsIsOne(t *testing.T) {
@@ -120,12 +114,7 @@ func TestTheProgramOfAShellScript(t *testing.T) {
 	id := b.Thread(timeline.Thread{PID: 50, Process: 1, NativeID: 50, Name: "MainThread", Main: true, RunsCell: true, OnCPU: -1})
 	b.Set(id, second, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: "/u/train.py", Line: 1})), timeline.StateWaiting, false)
 	b.End(id, 11*second)
-	rec := b.Snapshot(11 * second)
-	d := diagnose.Run(rec)
-	shell, err := report.Build(rec, &d, report.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	shell := viewOf(t, b.Snapshot(11*second))
 	alone, err := Merge([]*report.View{shell, rankedReport(t, 1, 1.125, 9, "boot", false)}, names)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -28,13 +27,7 @@ func TestWhoHadALock(t *testing.T) {
 		b.Set(main, 0, at("/u/train.py", 4), timeline.StateWaiting, false)
 		b.SetWait(main, 0, timeline.WaitLock, lock)
 		b.Set(other, 0, at(holder, 7), timeline.StatePython, false)
-		rec := b.Snapshot(10 * second)
-		d := diagnose.Run(rec)
-		v, err := report.Build(rec, &d, report.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return viewOf(t, b.Snapshot(10*second))
 	}
 	r, err := Merge([]*report.View{locked(0, "/u/a.py"), locked(1, "/u/b.py")}, []string{"0.json", "1.json"})
 	if err != nil {

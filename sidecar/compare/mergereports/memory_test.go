@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -86,13 +85,7 @@ func longReport(t testing.TB) *report.Document {
 		at += timeline.Nanos(20e6)
 		b.Mark(timeline.Mark{Kind: "step", Start: begin, End: at, Source: timeline.StepMarked})
 	}
-	rec := b.Snapshot(at)
-	d := diagnose.Run(rec)
-	v, err := report.Build(rec, &d, report.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v.Document
+	return viewOf(t, b.Snapshot(at)).Document
 }
 
 // written are so many reports of 1 MB in a folder, of the ranks of one run.

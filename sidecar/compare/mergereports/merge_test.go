@@ -16,6 +16,17 @@ import (
 
 const second = timeline.Nanos(time.Second)
 
+// viewOf is the report of a recording.
+func viewOf(t testing.TB, rec *timeline.Recording) *report.View {
+	t.Helper()
+	d := diagnose.Run(rec)
+	v, err := report.Build(rec, &d, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // rankedReport is the report of one rank of four, recorded by itself: it began so many seconds
 // after the machine, and works for so many tenths of each of its ten steps.
 func rankedReport(t testing.TB, number int, begins float64, tenths int, boot string, gpu bool) *report.View {
@@ -56,13 +67,7 @@ func rankedReport(t testing.TB, number int, begins float64, tenths int, boot str
 			busy.AddWindow(4*second, 10*second, 0)
 		}
 	}
-	rec := b.Snapshot(10 * second)
-	d := diagnose.Run(rec)
-	v, err := report.Build(rec, &d, report.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return viewOf(t, b.Snapshot(10*second))
 }
 
 func four(t *testing.T, gpu bool) []*report.View {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
@@ -36,13 +35,7 @@ func workerReport(t *testing.T, number int, tasks ...string) *report.View {
 		end += second
 	}
 	b.Set(thread, end, waits, timeline.StateWaiting, false)
-	rec := interpret.Of(b.Snapshot(10 * second))
-	d := diagnose.Run(rec)
-	v, err := report.Build(rec, &d, report.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return viewOf(t, interpret.Of(b.Snapshot(10*second)))
 }
 
 func TestAnEnginesWorkersAreExplainedByTheirTasks(t *testing.T) {

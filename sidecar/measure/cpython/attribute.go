@@ -178,7 +178,6 @@ const (
 	leastLong     = longDigit + 4 - objectType // bytes from the type on to the first digit, which each has
 	signMask      = 3                          // 3.12+: of lv_tag; the next bit marks the small ints that 3.14 keeps for ever
 	longSizeShift = 3                          // 3.12+: bits of lv_tag below the number of digits
-	minObject     = 1 << 12                    // an address below it is none of an object
 )
 
 // Content returns what a cell holds, the variable of a function that inner functions use,
@@ -192,7 +191,7 @@ func (o *Objects) Content(object uint64) (uint64, error) {
 
 // Integer returns the value of an int or bool object that is not negative and less than 2**63; ok is false for any other.
 func (o *Objects) Integer(object uint64) (value int64, ok bool) {
-	if object < minObject || object%WordSize != 0 {
+	if !mayBeObject(object) {
 		return 0, false
 	}
 	var long [longDigit + 4*maxDigits - objectType]byte // from its type on

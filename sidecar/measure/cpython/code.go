@@ -75,7 +75,7 @@ func (o *Objects) Code(addr uint64) (*Code, error) {
 // again by the next call.
 func (o *Objects) codeHead(addr uint64) ([]byte, error) {
 	head := o.head[:o.layout.Code.Instructions]
-	if addr < 4096 || addr%WordSize != 0 {
+	if !mayBeObject(addr) {
 		return nil, fmt.Errorf("no code object at %#x", addr)
 	}
 	if err := ReadAt(o.mem, addr, head); err != nil {

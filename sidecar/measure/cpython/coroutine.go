@@ -74,7 +74,7 @@ func (o *Objects) resumesAwait(instr uint64) (bool, error) {
 // or the object itself; 0 where there is none, as of a future.
 func (o *Objects) Coroutine(at uint64) (uint64, error) {
 	for range 2 {
-		if at < 4096 || at%WordSize != 0 {
+		if !mayBeObject(at) {
 			return 0, nil
 		}
 		switch o.TypeName(at) {

@@ -39,7 +39,7 @@ const (
 // Lock reads the lock that an object is, or is made of; ok is false if it is something else.
 func (o *Objects) Lock(object uint64) (l Lock, ok bool) {
 	for range 3 { // a method of a condition of a lock
-		if object < 4096 || object%WordSize != 0 {
+		if !mayBeObject(object) {
 			return l, false
 		}
 		switch name := o.TypeName(object); name {
@@ -111,7 +111,7 @@ func (o *Objects) Entered(stack []uint64, yield func(i int, l Lock)) {
 
 // isExit recognises the method that a with statement calls at its end.
 func (o *Objects) isExit(callable uint64) bool {
-	if callable < 4096 || callable%WordSize != 0 {
+	if !mayBeObject(callable) {
 		return false
 	}
 	var name uint64

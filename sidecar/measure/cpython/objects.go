@@ -23,6 +23,9 @@ const (
 	maxTypeName = 64
 )
 
+// mayBeObject leaves out addresses that no object has: the first page is never mapped, and objects are aligned.
+func mayBeObject(addr uint64) bool { return addr >= 4096 && addr%WordSize == 0 }
+
 // TypeName returns tp_name of an object's type; empty if it cannot be read.
 func (o *Objects) TypeName(object uint64) string {
 	typ, err := ReadWord(o.mem, object+objectType)

@@ -9,11 +9,11 @@ import (
 
 // A thread that waits for a threading.Lock or RLock waits for the thread that has it. Which lock it is, is on the
 // waiting thread's stack: the lock whose semaphore the kernel says that the thread is blocked at, or, of interpreters
-// whose locks are mutexes, the one that the call at the top of the stack is of and that is waited for. Who has it, an RLock says itself. Of a Lock it is the one thread
-// with a frame in a with statement that has entered it, by the values that such a statement keeps on the frame's stack:
-// the table of exception handlers proves how many these are. A lock that was taken by acquire() alone, and one of a
-// condition that is waited for, has nobody that could be named. A thread that joins another has that one's Thread object in its
-// frame.
+// whose locks are mutexes, the one that the call at the top of the stack is of and that is waited for. Who has it, an
+// RLock says itself. Of a Lock it is the one thread with a frame in a with statement that has entered it, by the values
+// that such a statement keeps on the frame's stack: the table of exception handlers proves how many these are. A lock
+// that was taken by acquire() alone, and one of a condition that is waited for, has nobody that could be named. A thread
+// that joins another has that one's Thread object in its frame.
 
 // locks is what is known of who has the locks that are waited for.
 type locks struct {
@@ -102,11 +102,22 @@ func (s *session) joined(f *frame) timeline.ObjectID {
 		return 0
 	}
 	for _, t := range s.p.threads {
-		if first := t.first(); t.nativeID == id && first.session.known && !first.session.excluded {
-			return s.sink.Object(timeline.Object{Call: "join", Kind: timeline.ObjectThread, Holder: first.session.id})
+		if t.nativeID != id {
+			continue
+		}
+		if on := s.ofThread("join", timeline.ObjectThread, t.first()); on != 0 {
+			return on
 		}
 	}
 	return 0
+}
+
+// ofThread is what is waited for of a thread; 0 where the recording does not have it.
+func (s *session) ofThread(call string, kind timeline.ObjectKind, t *thread) timeline.ObjectID {
+	if !t.session.known || t.session.excluded {
+		return 0
+	}
+	return s.sink.Object(timeline.Object{Call: call, Kind: kind, Holder: t.session.id})
 }
 
 // dear reports whether the locks' share of the time has been spent.
@@ -117,10 +128,10 @@ func (l *locks) dear(so int64) bool {
 // held is the lock that a thread waits for, as something that somebody has; 0: nobody is known to have it.
 func (s *session) held(t *thread) timeline.ObjectID {
 	h := s.holder(t.session.lock.lock)
-	if h == nil || h == t || !h.session.known || h.session.excluded {
+	if h == nil || h == t {
 		return 0
 	}
-	return s.sink.Object(timeline.Object{Call: "lock", Kind: timeline.ObjectLock, Holder: h.session.id})
+	return s.ofThread("lock", timeline.ObjectLock, h)
 }
 
 // lookAtLocks asks again who has the locks that are waited for: that changes without a trace in those that wait.
