@@ -2,6 +2,7 @@ package batches
 
 import (
 	"math"
+	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
@@ -56,8 +57,9 @@ func Of(rec *timeline.Recording, process int, steps []Step) (loaders []Loader, w
 	passes, sure := complete(passes, func(p *pass) *Loader { return &loaders[index[p.loader]] })
 	worked = make([]Worked, len(steps))
 	made := 0
-	for _, p := range passes {
+	for i, p := range passes {
 		l := &loaders[index[p.loader]]
+		p.inherits = i > 0 && slices.Contains(passes[i-1].more, p.from)
 		l.Epochs, l.Steps, made = l.Epochs+1, l.Steps+p.to-p.from, made+p.to-p.from
 		l.Counted += p.count(l, worked)
 	}
@@ -112,13 +114,15 @@ func (p *pass) count(l *Loader, worked []Worked) (counted int) {
 		return 0
 	}
 	total := p.total(l)
-	whole, begins, steady := p.whole(n)
+	whole, begins := p.whole(n)
 	made, expected := p.to-p.base, p.expected(l)
-	all := begins && total > 0 && made == expected // each had its batches, however they were fetched
-	counts := all || begins && steady && made < expected
+	all := begins && !p.late && total > 0 && made == expected // each had its batches, however they were fetched
+	counts := all || begins && p.steady && made < expected
 	for i := p.from; i < p.to; i++ {
 		samples := each
 		switch {
+		case i == p.from && p.inherits:
+			continue
 		case !whole[i-p.from] && !all:
 			continue
 		case counts:
@@ -136,12 +140,11 @@ func (p *pass) count(l *Loader, worked []Worked) (counted int) {
 }
 
 // whole reports for each step of a pass whether it had all its batches, by the readings: those before the first reading and
-// after the last one go on with what is between. begins reports whether the first step began with the pass's first batch, and
-// steady whether no step had another number of batches.
-func (p *pass) whole(perStep int) (whole []bool, begins, steady bool) {
+// after the last one go on with what is between. begins reports whether the first step began with the pass's first batch.
+func (p *pass) whole(perStep int) (whole []bool, begins bool) {
 	whole = make([]bool, p.to-p.from)
-	if len(p.readings) == 0 {
-		return whole, true, true
+	if p.steady = true; len(p.readings) == 0 {
+		return whole, true
 	}
 	set := func(from, to int, is bool) {
 		for i := max(from, p.from); i < min(to, p.to); i++ {
@@ -149,31 +152,29 @@ func (p *pass) whole(perStep int) (whole []bool, begins, steady bool) {
 		}
 	}
 	b := startBand(p.first(), perStep)
-	low, moved := b.low, false // of the first band; whether there is another one
-	var more []int             // steps that had more batches than others
+	low := b.low // of the first band
 	for i := 1; i < len(p.readings); i++ {
 		before, now := p.readings[i-1], p.readings[i]
 		if !b.fits(now, perStep) {
-			if moved = true; now.steps == before.steps {
-				more = append(more, now.steps)
-			}
+			p.steady, p.late = false, p.late || now.steps > p.base
+			p.more = append(p.more, now.steps) // it may have the batch of a step that was left out
 			continue
 		}
-		if set(before.steps, now.steps, true); !moved {
+		if set(before.steps, now.steps, true); p.steady {
 			low = b.low
 		}
 	}
-	begins = low+perStep*p.base >= 0 && p.first().given-p.ahead+perStep*(p.base-p.first().steps) < perStep
+	begins = p.base >= -1 && low+perStep*p.base >= 0 && p.first().given-p.ahead+perStep*(p.base-p.first().steps) < perStep
 	if begins {
 		set(p.from, p.first().steps, true)
 	} else { // it had batches of the pass before, too
-		more = append(more, p.from)
+		p.more = append(p.more, p.from)
 	}
-	if !moved && p.alone {
+	if p.steady && p.alone {
 		set(p.last().steps, p.to, true)
 	}
-	for _, step := range more {
+	for _, step := range p.more {
 		set(step, step+1, false)
 	}
-	return whole, begins, !moved
+	return whole, begins
 }

@@ -24,6 +24,10 @@ type pass struct {
 	from, to int   // the steps that it was for: all from one on to before another one
 	base     int   // its first step: less than from, and than 0, where that was before the first one that is known
 	ahead    int   // batches that were fetched before the first reading for a later step
+	steady   bool  // no step had another number of batches than others
+	late     bool  // if one had, it was not the first
+	more     []int // steps that may have had more
+	inherits bool  // the first step may have batches of the pass before
 	alone    bool  // no other pass, which was not read, can be among its steps
 }
 
