@@ -18,6 +18,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/measure/pytasks"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
@@ -43,12 +44,12 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 		Stacks: stacks,
 		Tree: func(b *timeline.Builder, children recorder.Children) recorder.Tree {
 			return proctree.New(target.PID, b, proctree.Options{
-				Role: role, Alone: children == recorder.ChildrenNone, Marks: marksOf(target.PID),
+				Role: role, Alone: children == recorder.ChildrenNone, Spare: machine.Spare, Marks: marksOf(target.PID),
 			})
 		},
 		Collectors: []recorder.Named{
 			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current, machine.Spare), Patience: recorder.StackPatience},
-			{Name: "tasks of event loops", Collector: loopTasks{stacks.current}, Patience: recorder.StackPatience},
+			{Name: "tasks of event loops", Collector: loopTasks{stacks.current, machine.Spare}, Patience: recorder.StackPatience},
 			{Name: "process and machine figures", Collector: hostFigures{machine}},
 			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs}},
 			{Name: cupti.What, Collector: exactWork{}, Patience: recorder.StackPatience},
@@ -77,10 +78,13 @@ func treeOf(run recorder.Run) *proctree.Tree {
 }
 
 // loopTasks reads the tasks of the target's event loops.
-type loopTasks struct{ target func() *pystack.Process }
+type loopTasks struct {
+	target func() *pystack.Process
+	spare  spare.CPUs
+}
 
 func (l loopTasks) Collect(ctx context.Context, run recorder.Run) error {
-	(&pytasks.Collector{Current: l.target}).Collect(ctx, run.Builder)
+	(&pytasks.Collector{Current: l.target, Spare: l.spare}).Collect(ctx, run.Builder)
 	return nil
 }
 

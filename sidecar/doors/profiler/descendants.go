@@ -12,6 +12,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -43,13 +44,13 @@ func marksOf(pid int) (marks []string) {
 type descendants struct {
 	root   int
 	target func() *pystack.Process // the target's; nil while there is none
-	spare  pystack.Spare
+	spare  spare.CPUs
 
 	mu        sync.Mutex
 	processes map[proctree.Identity]*pystack.Process // they outlive a run, as a pool outlives a cell
 }
 
-func newDescendants(root int, target func() *pystack.Process, spare pystack.Spare) *descendants {
+func newDescendants(root int, target func() *pystack.Process, spare spare.CPUs) *descendants {
 	return &descendants{root: root, target: target, spare: spare, processes: make(map[proctree.Identity]*pystack.Process)}
 }
 

@@ -8,13 +8,14 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 // pythonStacks reads the CPython of one process by package pystack, and again what the
 // process becomes: a launcher turns into Python by exec, a program into another one.
 type pythonStacks struct {
-	spare   pystack.Spare
+	spare   spare.CPUs
 	mu      sync.Mutex
 	process *pystack.Process // nil until attached
 }

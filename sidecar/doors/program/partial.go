@@ -15,7 +15,7 @@ import (
 const (
 	partialEvery = time.Minute
 	// partialShare bounds what partial reports cost, as a share of a core.
-	partialShare = 0.02
+	partialShare = 0.005
 )
 
 // partial writes the report of a program that still runs, so that a machine that goes

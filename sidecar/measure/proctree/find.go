@@ -22,6 +22,8 @@ const (
 // finder finds processes that are new.
 type finder struct {
 	begun   bool        // the root was looked at
+	since   int64       // CLOCK_MONOTONIC of when that was
+	news    int64       // and of when a process was last found, or had ended
 	looked  int64       // CLOCK_MONOTONIC of the last look
 	pause   int64       // the longest between two looks, ns
 	last    int         // process id given away last; 0: not known
@@ -52,7 +54,7 @@ func (t *Tree) look(deep bool, l Listener) (found []*member, err error) {
 		if err != nil {
 			return nil, err
 		}
-		f.begun, f.missing, deep = true, make(map[int]int), true
+		f.begun, f.since, f.missing, deep = true, now, make(map[int]int), true
 		if root := t.admit(t.root, st, nil); root != nil {
 			t.identify(root, st)
 			found = append(found, root)
@@ -91,6 +93,9 @@ func (t *Tree) look(deep bool, l Listener) (found []*member, err error) {
 		f.walked = now
 		f.cost = cpuOf(func() { found = append(found, t.walk(l)...) })
 		t.judge(found[before:], deep)
+	}
+	if len(found) > 0 {
+		f.news = now
 	}
 	if f.looked != 0 {
 		f.pause = max(f.pause, now-f.looked)

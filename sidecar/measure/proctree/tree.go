@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
+	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -34,6 +35,7 @@ type Options struct {
 	Role  timeline.Role // of the root; empty = RoleScript
 	Clock timeline.Clock
 	Alone bool // nobody but the root is looked for
+	Spare spare.CPUs
 	// Marks are "NAME=value" variables that every descendant of the root was started
 	// with, as long as it did not drop them; all must be there. They show descendants
 	// that were adopted before they were seen. nil: there are none.

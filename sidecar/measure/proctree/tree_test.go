@@ -416,3 +416,26 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		t.Errorf("%d programs are remembered, the living root's: %v", n, w.images[Image{1}])
 	}
 }
+
+// Where no CPU is free a look is taken from the program.
+func TestLooksAreSeldomWhereNothingBeginsAndNoCPUIsFree(t *testing.T) {
+	second := int64(time.Second)
+	for _, test := range []struct {
+		name      string
+		now, news int64
+		free      float64
+		want      time.Duration
+	}{
+		{"at first", 10 * second, 0, 0, lookInterval},
+		{"a CPU is free", 60 * second, 0, 1, lookInterval},
+		{"a process has just ended", 60 * second, 58 * second, 0, lookInterval},
+		{"nothing has happened for a while", 60 * second, 50 * second, 0, calmInterval},
+	} {
+		tree := watch(t, newFakeProc(t), 1, Options{Spare: func() (free, cores float64) { return test.free, 2 }})
+		tree.now = test.now
+		tree.find.news = test.news
+		if got := tree.interval(); got != test.want {
+			t.Errorf("%s: %v to the next look, want %v", test.name, got, test.want)
+		}
+	}
+}

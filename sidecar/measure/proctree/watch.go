@@ -21,6 +21,10 @@ type Listener interface {
 
 const (
 	lookInterval = 20 * time.Millisecond
+	// While no CPU is free a look is taken from the program: where nothing has begun or ended for calmAfter the next ones
+	// are calmInterval apart.
+	calmInterval = 100 * time.Millisecond
+	calmAfter    = int64(5 * time.Second)
 	pollInterval = int64(100 * time.Millisecond) // of members without a pidfd
 	// young is how often a new process is looked at for the program that it executes,
 	// at growing distances; after that, once a second.
@@ -94,7 +98,7 @@ func (t *Tree) awaitEnd(e *ends, m *member) {
 
 // sleep waits until the next look is due, and takes note of who ends meanwhile.
 func (t *Tree) sleep(ctx context.Context, e *ends, l Listener) {
-	due := time.Now().Add(lookInterval)
+	due := time.Now().Add(t.interval())
 	for ctx.Err() == nil && time.Now().Before(due) {
 		pids, ok := e.wait(due)
 		if !ok {
@@ -116,6 +120,15 @@ func (t *Tree) sleep(ctx context.Context, e *ends, l Listener) {
 			t.publish()
 		}
 	}
+}
+
+// interval is how long it is to the next look.
+func (t *Tree) interval() time.Duration {
+	now := t.opts.Clock()
+	if now-t.find.news < calmAfter {
+		return lookInterval
+	}
+	return t.opts.Spare.Interval(time.Duration(now-t.find.since), lookInterval, calmInterval)
 }
 
 // lose takes a member for ended, of which something says so.
@@ -142,6 +155,7 @@ func (t *Tree) bury(m *member, st procfs.Stat, l Listener) {
 }
 
 func (t *Tree) leave(m *member, exit *int, signal int, l Listener) {
+	t.find.news = t.opts.Clock()
 	if m.handle >= 0 {
 		unix.Close(m.handle)
 		m.handle = -1

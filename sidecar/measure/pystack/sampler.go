@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -46,7 +47,7 @@ type Sampler struct {
 type SamplerOptions struct {
 	Interval time.Duration // the least between two reads of a process, 1 ms if 0
 	Budget   float64       // share of a core that the reading of up to fullBudget processes may use, 0.02 if 0
-	Spare    Spare         // as in SampleOptions
+	Spare    spare.CPUs    // as in SampleOptions
 }
 
 const (

@@ -3,6 +3,7 @@ package pystack
 import (
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -40,7 +41,7 @@ type SampleOptions struct {
 	// or negative, it is not limited.
 	Budget float64
 	// Spare says what CPU time is free: where none is, a long recording uses less of the budget; nil = it uses all.
-	Spare Spare
+	Spare spare.CPUs
 	// RunsCell is the native id of the thread that runs the recorded cell or
 	// script; 0 = the main thread.
 	RunsCell int

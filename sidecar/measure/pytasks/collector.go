@@ -10,6 +10,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -17,11 +18,14 @@ import (
 // more than budget of a core on average. What was not used is saved up to burst, so that
 // the first reads, which cost more and see many tasks begin, are not few. While no thread of the process has run they cannot have
 // changed, and are not read. While it runs and they do not change, as when a cell
-// computes in a kernel whose loop waits below it, they are read ever less often.
+// computes in a kernel whose loop waits below it, they are read ever less often; even less where that
+// has lasted for a while and no CPU is free, since what reads them is then taken from the program.
 const (
 	readEvery  = 5 * time.Millisecond
 	quietEvery = 40 * time.Millisecond // at the longest, while they do not change …
 	quietReads = 4                     // … which this many reads in a row show
+	calmAfter  = 5 * time.Second       // they have not changed for so long
+	calmEvery  = 200 * time.Millisecond
 	lookEvery  = 50 * time.Millisecond // while asyncio is not imported, or cannot be read
 	budget     = 0.03
 	burst      = 15 * time.Millisecond
@@ -45,6 +49,7 @@ var _ Sink = (*timeline.Builder)(nil)
 type Collector struct {
 	Process int                     // its index in Recording.Processes
 	Current func() *pystack.Process // the process, attached to; nil while there is none
+	Spare   spare.CPUs
 }
 
 // series is one collection in progress.
@@ -69,6 +74,8 @@ type series struct {
 	reading   timeline.TaskReading
 	sum       uint64 // of the last snapshot
 	quiet     int    // reads in a row that were equal
+	begun     int64  // CLOCK_MONOTONIC of the first tick
+	changed   int64  // and since when the reads are equal
 	accounted int64  // when the recording's account was brought up to date
 	shown     timeline.TaskReading
 	spent     time.Duration // CPU time of all ticks
@@ -105,7 +112,7 @@ type nodeKey struct {
 
 // Collect reads until ctx is done.
 func (c *Collector) Collect(ctx context.Context, sink Sink) {
-	s := &series{c: c, sink: sink, nodes: make(map[nodeKey]timeline.NodeID), awaits: make(map[uint64]await)}
+	s := &series{c: c, sink: sink, begun: timeline.Monotonic(), nodes: make(map[nodeKey]timeline.NodeID), awaits: make(map[uint64]await)}
 	for range timeline.AwaitKinds() {
 		s.now = append(s.now, where{make(map[timeline.NodeID]int), make(map[timeline.NodeID]int)})
 	}
@@ -154,7 +161,7 @@ func (s *series) look() time.Duration {
 		return readEvery
 	}
 	if at < s.due {
-		return min(max(time.Duration(s.due-at), readEvery), 50*time.Millisecond)
+		return min(max(time.Duration(s.due-at), readEvery), max(50*time.Millisecond, s.calm(at)))
 	}
 	before := timeline.ThreadCPU()
 	snapshot, err := s.reader.Read()
@@ -165,12 +172,12 @@ func (s *series) look() time.Duration {
 	s.count(&snapshot)
 	s.take(&snapshot, at+(end-at)/2)
 	spent := timeline.ThreadCPU() - before
-	s.due = end + max(int64(s.spend(spent, end)), int64(s.pause(&snapshot)))
+	s.due = end + max(int64(s.spend(spent, end)), int64(s.pause(&snapshot, end)))
 	if s.accounted+int64(describeEvery) < end {
 		s.accounted = end
 		s.describe()
 	}
-	return readEvery
+	return max(readEvery, s.calm(end))
 }
 
 // spend takes CPU time off what was saved, and returns for how long reading has to wait until
@@ -182,16 +189,24 @@ func (s *series) spend(cpu time.Duration, at int64) time.Duration {
 }
 
 // pause is the least time to the next read.
-func (s *series) pause(snapshot *Snapshot) time.Duration {
-	if sum := snapshot.sum(); sum != s.sum {
-		s.sum, s.quiet = sum, 0
+func (s *series) pause(snapshot *Snapshot, at int64) time.Duration {
+	if sum := snapshot.sum(); sum != s.sum || s.changed == 0 {
+		s.sum, s.quiet, s.changed = sum, 0, at
 	} else {
 		s.quiet++
 	}
 	if s.quiet < quietReads {
 		return 0
 	}
-	return min(readEvery<<min(s.quiet-quietReads, 8), quietEvery)
+	return max(min(readEvery<<min(s.quiet-quietReads, 8), quietEvery), s.calm(at))
+}
+
+// calm is the least time between two ticks where nothing changes and no CPU is free; 0: there is none.
+func (s *series) calm(at int64) time.Duration {
+	if s.changed == 0 || at-s.changed < int64(calmAfter) {
+		return 0
+	}
+	return s.c.Spare.Interval(time.Duration(at-s.begun), 0, calmEvery)
 }
 
 // failed ends what is known of the tasks if they could not be read.
