@@ -143,6 +143,28 @@ func TestTheFormattingOfATracebackIsNoDifference(t *testing.T) {
 	}
 }
 
+// Imports take a fifth longer or less from run to run.
+func TestImportsVary(t *testing.T) {
+	imports := func(ms, importing int) *Document {
+		c := Cell{Number: 1, Code: "import torch", Outcome: "ok", Duration: time.Duration(ms) * time.Millisecond}
+		c.Figures.Imports = of(time.Duration(importing) * time.Millisecond)
+		return Notebook{Cells: []Cell{c}}.Document()
+	}
+	for _, test := range []struct {
+		before, after *Document
+		want          significance.Verdict
+	}{
+		{imports(1000, 980), imports(1400, 1380), significance.WithinNoise},
+		{imports(1000, 980), imports(2000, 1980), significance.More},
+		{imports(1000, 0), imports(1400, 0), significance.More},
+	} {
+		d, err := Compare([]*Document{test.before}, []*Document{test.after})
+		if err != nil || d.Cells[0].Verdict != test.want {
+			t.Errorf("%v, %+v; want %v", err, d.Cells, test.want)
+		}
+	}
+}
+
 // A machine may make all cells vary for a reason that nothing counts: what most cells show is taken of each.
 func TestCellsShowHowMuchRunsVary(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))

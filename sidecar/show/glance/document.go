@@ -48,10 +48,11 @@ type Row struct {
 	// TracebackNS is for how long a traceback was formatted when the cell had failed, which is not in its time; absent: it is
 	// not known, and may be in its time.
 	TracebackNS *int64 `json:"traceback_ns,omitempty"`
-	// NoCPUNS is for how long, at most, no CPU was free for the cell, IONS for how long it waited for input and output, and
-	// CPUsElsewhere the share, 0 to 1, of the machine's CPUs that other programs used meanwhile; absent where that is not known.
+	// NoCPUNS is for how long, at most, no CPU was free for the cell, IONS for how long it waited for input and output,
+	// ImportNS what its imports took, and CPUsElsewhere the share, 0 to 1, of the machine's CPUs that other programs used meanwhile; absent where that is not known.
 	NoCPUNS       *int64   `json:"no_cpu_ns,omitempty"`
 	IONS          *int64   `json:"io_ns,omitempty"`
+	ImportNS      *int64   `json:"import_ns,omitempty"`
 	CPUsElsewhere *float64 `json:"cpus_elsewhere,omitempty"`
 }
 
@@ -63,7 +64,7 @@ func (n Notebook) Document() *Document {
 		d.Cells = append(d.Cells, Row{
 			Number: c.Number, Name: c.Name, Code: c.Code, Outcome: c.Outcome, DurationNS: int64(c.Duration), Headline: c.Headline,
 			CPUNS: nanos(f.CPU), PeakBytes: f.Peak, PeakAtLeast: f.PeakAtLeast, KeptBytes: f.Kept, IdleNS: nanos(f.Idle), IdleKnownNS: int64(f.Known), EnergyJ: f.Energy,
-			TracebackNS: nanos(f.Traceback), NoCPUNS: nanos(f.NoCPU), IONS: nanos(f.IO), CPUsElsewhere: f.Elsewhere,
+			TracebackNS: nanos(f.Traceback), NoCPUNS: nanos(f.NoCPU), IONS: nanos(f.IO), ImportNS: nanos(f.Imports), CPUsElsewhere: f.Elsewhere,
 		})
 	}
 	return d
@@ -107,7 +108,7 @@ func Read(r io.Reader) (*Document, error) {
 		if c.DurationNS > most {
 			return nil, ErrNoNotebook
 		}
-		for _, ns := range []int64{c.DurationNS, value(c.TracebackNS), value(c.CPUNS), value(c.NoCPUNS), value(c.IONS), value(c.IdleNS), c.IdleKnownNS} {
+		for _, ns := range []int64{c.DurationNS, value(c.TracebackNS), value(c.CPUNS), value(c.NoCPUNS), value(c.IONS), value(c.ImportNS), value(c.IdleNS), c.IdleKnownNS} {
 			if ns < 0 || ns/maxCPUs > most {
 				return nil, ErrNoNotebook
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -51,6 +52,7 @@ type Figures struct {
 	Traceback   *time.Duration // for which a traceback was formatted, which is not in the cell's time
 	NoCPU       *time.Duration // for which no CPU was free for it, at most
 	IO          *time.Duration // for which it waited for input and output
+	Imports     *time.Duration // that its imports took, where they are worth a finding
 	Elsewhere   *float64       // share of the machine's CPUs that other programs used, 0 to 1
 }
 
@@ -68,6 +70,12 @@ func FiguresOf(r *report.View) (f Figures) {
 		io += time.Duration(r.Threads[t].StateNS[report.StateIO])
 	}
 	f.NoCPU, f.IO, f.Elsewhere = &waited, &io, elsewhere(r, f.CPU)
+	for _, finding := range r.Findings {
+		if finding.ID == string(diagnose.Imports) && finding.CostNS != nil {
+			imports := time.Duration(*finding.CostNS)
+			f.Imports = &imports
+		}
+	}
 	var idle time.Duration
 	var joules float64
 	for _, d := range r.Devices {

@@ -24,6 +24,8 @@ const (
 	waitSpread = 0.3
 	// ioSpread is of the time in which the cell waited for input and output, busy machine or not: caches have it, or not.
 	ioSpread = 0.5
+	// importSpread is of the time of imports, likewise: they read hundreds of files and touch memory that is new.
+	importSpread = 0.15
 )
 
 // amount is a time of one run twice: as it was measured, and without what the cell waited for a CPU. Only what both
@@ -50,7 +52,7 @@ func (r *Row) amount(elsewhere float64) amount {
 	waited := max(float64(length-used)-noCPU, 0)
 	busy := elsewhere * (sharedSpread*float64(used) + waitSpread*waited)
 	noise := square(float64(cellNoise)+elsewhere*float64(sharedNoise)) + elsewhere*float64(disturbance)*float64(length) +
-		square(ioSpread*float64(value(r.IONS)))
+		square(ioSpread*float64(value(r.IONS))) + square(importSpread*float64(value(r.ImportNS)))
 	return amount{
 		measured: float64(length), without: float64(length) - noCPU, noise: math.Sqrt(noise),
 		busy: busy, busyWithout: busy + noCPUSpread*noCPU,
