@@ -270,6 +270,7 @@ def go_concurrency() -> Iterator[Step]:
 
 OF_THE_PROGRAM = [
     "gpu",
+    "test_adapters.py",
     "test_agreement.py",
     "test_allocations.py",
     "test_analyze.py",
@@ -284,8 +285,12 @@ OF_THE_PROGRAM = [
     "test_glance.py",
     "test_headlines.py",
     "test_lines.py",
+    "test_loader_batches.py",
+    "test_nsys.py",
     "test_prerequisites.py",
     "test_raised.py",
+    "test_remote.py",
+    "test_run_torch.py",
     "test_sinks.py",
     "test_stephook.py",
     "test_suite.py",
