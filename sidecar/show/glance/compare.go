@@ -356,6 +356,6 @@ func (d *Difference) basis() (text string) {
 	if d.AssumedSpread == nil {
 		return text + fmt.Sprintf("Means of %d runs before and %d after; a difference is one beyond what they vary by.", b.Runs, a.Runs)
 	}
-	return text + fmt.Sprintf("Where there is one run of a side, runs are taken to vary by %s and %s; several of each, as in a1.json a2.json -- b1.json b2.json, show it.",
-		words.Percent(*d.AssumedSpread), words.Duration(cellNoise))
+	return text + fmt.Sprintf("Where there is one run of a side, runs are taken to vary by %s and %s, imports by %s; several of each, as in a1.json a2.json -- b1.json b2.json, show it.",
+		words.Percent(*d.AssumedSpread), words.Duration(cellNoise), words.Percent(importSpread))
 }
