@@ -155,9 +155,15 @@ func (p *pass) whole(perStep int) (whole []bool, begins bool) {
 	low := b.low // of the first band
 	for i := 1; i < len(p.readings); i++ {
 		before, now := p.readings[i-1], p.readings[i]
-		if !b.fits(now, perStep) {
-			p.steady, p.late = false, p.late || now.steps > p.base
-			p.more = append(p.more, now.steps) // it may have the batch of a step that was left out
+		if high := b.high; !b.fits(now, perStep) {
+			p.steady = false
+			switch {
+			case b.low > high: // a step was left out, or a batch fetched ahead
+				p.late = p.late || now.steps > p.base
+				p.more = append(p.more, now.steps) // which may have its batch
+			case now.steps < p.to: // it had fewer batches, as the last one of a pass may
+				p.late = true
+			}
 			continue
 		}
 		if set(before.steps, now.steps, true); p.steady {

@@ -155,6 +155,18 @@ func TestStepsAndTheirBatches(t *testing.T) {
 				l.epoch(0, 40, 4, 2560)
 			}
 		}, []timeline.Loader{plain}, 1, 4, "0:256×10 1:256×10"},
+		{"gradients of four batches, and of those left at the epoch's end", func(l *loop) {
+			for range 2 {
+				l.begin()
+				for i := range 50 {
+					l.ask(0, 3200)
+					if i%4 == 3 || i == 49 {
+						l.step()
+					}
+				}
+				l.ask(0, 3200)
+			}
+		}, []timeline.Loader{plain}, 1, 4, "0:256×12 0:128×1 1:256×12 1:128×1"},
 		{"gradients of four batches that go over the epoch's end", func(l *loop) {
 			done := 0
 			for range 3 {
