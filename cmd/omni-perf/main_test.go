@@ -106,6 +106,7 @@ func TestOptions(t *testing.T) {
 		"attach 1 --prof_interval 0":     "omni-perf attach: -p, --prof-interval: an interval is a number of seconds above 0 and up to 3600",
 		"attach -s x 1":                  "omni-perf attach: -s, --sys-interval: an interval is a number of seconds above 0 and up to 3600",
 		"attach 1 --sys_interval=-1":     "omni-perf attach: -s, --sys-interval: an interval is a number of seconds above 0 and up to 3600",
+		"run -o a.json -o b.html x.py":   `omni-perf run: -o, --output: it was "a.json" before; -o NAME --format json,html writes several files`,
 		"attach 1 -o":                    "omni-perf attach: -o, --output needs a value",
 		"attach 1 --duration x":          `omni-perf attach: --duration: "x" is not a number of seconds`,
 		"attach 1 --nonsense=3":          "omni-perf attach: there is no option --nonsense",

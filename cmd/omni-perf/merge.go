@@ -24,7 +24,8 @@ collectives in which the ranks met, else by the wall clocks, and a note says how
 		Args: cobra.ArbitraryArgs,
 	}
 	var list []string
-	name := c.Flags().StringP("output", "o", "", "`NAME` of the result files, without extension; with one, of that single file")
+	name := &onceValue{}
+	c.Flags().VarP(name, "output", "o", "`NAME` of the result files, without extension; with one, of that single file")
 	var choice mergereports.Choice
 	c.Flags().StringVar(&choice.Run, "run", "", "merge only the reports of this `RUN`, as its launcher names it; which there are is said where there are several")
 	c.Flags().BoolVar(&choice.Force, "force", false, "merge reports that are not of one run, too")
@@ -34,10 +35,10 @@ collectives in which the ranks met, else by the wall clocks, and a note says how
 		switch {
 		case len(args) == 0:
 			return misuse("there are no reports to merge")
-		case *name == "":
+		case name.value == "":
 			return misuse("name the result by -o NAME")
 		}
-		naming, err := program.Name(formats(), *name, list)
+		naming, err := program.Name(formats(), name.value, list)
 		if err != nil {
 			return usageError{err}
 		}

@@ -208,7 +208,8 @@ func openPage(path string) {
 func recordingFlags(c *cobra.Command, later time.Duration) func() (program.Options, error) {
 	o := program.Options{Messages: messages, Interval: timeline.DefaultInterval, FigureInterval: timeline.DefaultFigureInterval, FigureLater: later}
 	var list []string
-	name := c.Flags().StringP("output", "o", "perf_output", "`NAME` of the result files, without extension; with one, of that single file")
+	name := &onceValue{value: "perf_output"}
+	c.Flags().VarP(name, "output", "o", "`NAME` of the result files, without extension; with one, of that single file")
 	c.Flags().VarP(secondsValue{to: &o.Interval}, "prof-interval", "p", "stack sampling interval in `SECONDS`")
 	usage := "interval of system and GPU figures in `SECONDS`"
 	if later > 0 {
@@ -227,7 +228,7 @@ func recordingFlags(c *cobra.Command, later time.Duration) func() (program.Optio
 		if o.Children, err = recorder.ParseChildren(*children); err != nil {
 			return o, usageError{err}
 		}
-		if o.Results, err = program.Name(formats(), *name, list); err != nil {
+		if o.Results, err = program.Name(formats(), name.value, list); err != nil {
 			return o, usageError{err}
 		}
 		return o, nil

@@ -154,6 +154,23 @@ func noArguments(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+// onceValue is a text of which one counts: another one is no way to name more.
+type onceValue struct {
+	value string
+	given bool
+}
+
+func (v *onceValue) Type() string   { return "string" }
+func (v *onceValue) String() string { return v.value }
+
+func (v *onceValue) Set(text string) error {
+	if v.given && text != v.value {
+		return fmt.Errorf("it was %q before; -o NAME --format json,html writes several files", v.value)
+	}
+	v.value, v.given = text, true
+	return nil
+}
+
 // secondsValue is an option in seconds: an interval, unless it may be any.
 type secondsValue struct {
 	to   *time.Duration

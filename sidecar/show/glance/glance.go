@@ -56,6 +56,9 @@ type Figures struct {
 	Elsewhere   *float64       // share of the machine's CPUs that other programs used, 0 to 1
 }
 
+// missing is the share of a cell that was not recorded from which on what it used is not known.
+const missing = 0.25
+
 // FiguresOf reads the figures of a report.
 func FiguresOf(r *report.View) (f Figures) {
 	f.CPU = cpuOf(r)
@@ -71,6 +74,9 @@ func FiguresOf(r *report.View) (f Figures) {
 	}
 	f.NoCPU, f.IO, f.Elsewhere = &waited, &io, elsewhere(r, f.CPU)
 	for _, finding := range r.Findings {
+		if finding.ID == string(diagnose.BegunLate) && finding.Value != nil && *finding.Value >= missing {
+			f.CPU = nil
+		}
 		if finding.ID == string(diagnose.Imports) && finding.CostNS != nil {
 			imports := time.Duration(*finding.CostNS)
 			f.Imports = &imports
@@ -92,13 +98,13 @@ func FiguresOf(r *report.View) (f Figures) {
 	return f
 }
 
-// cpuOf is what the processes used together. Where an exception came out of a cell, its report ends there and the
+// cpuOf is what the processes used together. The time of one that has ended, and was waited for, is in that of its parent, too. Where an exception came out of a cell, its report ends there and the
 // count has the traceback's formatting, too: more than there was time for is not known.
 func cpuOf(r *report.View) *time.Duration {
 	var used time.Duration
 	known := false
 	for _, p := range r.Processes {
-		if p.CPUNS != nil {
+		if p.CPUNS != nil && !isInParent(r, &p) {
 			used, known = used+time.Duration(*p.CPUNS), true
 		}
 	}
@@ -107,6 +113,15 @@ func cpuOf(r *report.View) *time.Duration {
 		return nil
 	}
 	return &used
+}
+
+// isInParent reports whether the CPU time of a process is in that of its parent, which has waited for it.
+func isInParent(r *report.View, p *report.Process) bool {
+	if p.EndNS == nil || p.Parent == nil {
+		return false
+	}
+	parent := r.Processes[*p.Parent].CPUNS
+	return parent != nil && *parent >= *p.CPUNS
 }
 
 // elsewhere is the share of the machine's CPUs that others than the program used.

@@ -93,6 +93,45 @@ func TestWhatAReportHas(t *testing.T) {
 	}
 }
 
+// The CPU time of a process that has ended is its parent's, too, if that has waited for it.
+func TestAProcessThatHasEndedIsCountedOnce(t *testing.T) {
+	program := report.Process{CPUNS: of(int64(1600e6)), Role: "script"}
+	for name, test := range map[string]struct {
+		other report.Process
+		want  time.Duration
+	}{
+		"waited for": {report.Process{Parent: of(0), CPUNS: of(int64(1500e6)), EndNS: of(int64(2e9))}, 1600 * time.Millisecond},
+		"not yet":    {report.Process{Parent: of(0), CPUNS: of(int64(1900e6)), EndNS: of(int64(2e9))}, 3500 * time.Millisecond},
+		"alive":      {report.Process{Parent: of(0), CPUNS: of(int64(1500e6))}, 3100 * time.Millisecond},
+		"adopted":    {report.Process{CPUNS: of(int64(1500e6)), EndNS: of(int64(2e9))}, 3100 * time.Millisecond},
+	} {
+		r := sketch.CpuCell().View()
+		doc := *r.Document
+		r.Document = &doc
+		doc.Processes = []report.Process{program, test.other}
+		if got := cpuOf(r); got == nil || *got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// Of a cell that was hardly recorded it is not known what it used.
+func TestWhatWasNotRecordedIsNotKnown(t *testing.T) {
+	r := sketch.CpuCell().View()
+	doc := *r.Document
+	r.Document = &doc
+	doc.Processes = append([]report.Process{}, doc.Processes...)
+	doc.Processes[r.Program()].CPUNS = of(int64(1e9))
+	doc.Findings = []report.Finding{{ID: "begun-late", Value: of(0.9)}}
+	if f := FiguresOf(r); f.CPU != nil {
+		t.Errorf("%v of CPU time of a cell of which a tenth was recorded", *f.CPU)
+	}
+	doc.Findings[0].Value = of(0.1)
+	if f := FiguresOf(r); f.CPU == nil {
+		t.Error("no CPU time of a cell of which nine tenths were recorded")
+	}
+}
+
 // The report of a cell that raised ends where the exception came out; formatting its traceback is not the cell's.
 func TestATracebacksTimeIsNotTheCells(t *testing.T) {
 	r := sketch.CpuCell().View()

@@ -143,7 +143,7 @@ func (s *Stacks) callFrom(stack []timeline.FrameID, at Place) (call Call, own bo
 	chosen := first
 	for i := first; i >= 0; i-- {
 		f := s.Rec.Frames[stack[i]]
-		if f.Phase == timeline.PhaseNone && s.Files.Of(f.File).Package != "" && !isInternal(f.Function) {
+		if f.Phase == timeline.PhaseNone && s.Files.Of(f.File).Package != "" && !isInternal(f.Function) && s.facts[stack[i]].means&origin.Decorates == 0 {
 			chosen = i
 			break
 		}

@@ -34,10 +34,10 @@ func (e *evidence) of(f Finding) measured {
 
 // findings applies the rules to a recording, the main finding first.
 func findings(e *evidence) []Finding {
-	if e.rec.Duration <= 0 {
+	if e.rec.Duration <= 0 && e.rec.Late <= 0 {
 		return nil // nothing has a share of it
 	}
-	few := tooFew(e.rec) != nil
+	few := tooFew(e.rec) != nil || e.rec.Duration <= 0
 	var list []ranked
 	for _, r := range rules {
 		if few && r.severity != Limit {

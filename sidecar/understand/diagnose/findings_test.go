@@ -591,6 +591,13 @@ func figures(took timeline.Nanos) func(*timeline.Builder) {
 	}
 }
 
+func TestACellThatWasOverBeforeItsRecordingBegan(t *testing.T) {
+	d := Options{}.Run(&timeline.Recording{Late: sec, Processes: []timeline.Process{{}}})
+	if len(d.Findings) != 1 || d.Findings[0].ID != BegunLate || d.Findings[0].Value != 1 || len(d.Headline.Limits) != 1 {
+		t.Errorf("%+v, headline %+v; want that its one second was not recorded", d.Findings, d.Headline)
+	}
+}
+
 func late(by timeline.Nanos) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
 		b.Describe(func(r *timeline.Recording) { r.Late = by })

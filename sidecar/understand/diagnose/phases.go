@@ -37,10 +37,10 @@ type Distribution struct {
 	P50, P95, Max timeline.Nanos
 }
 
-// SlowSteps are steps of a process that were longer than others for the same reason.
+// SlowSteps are steps of a process that were longer than others in the same phase first of all.
 type SlowSteps struct {
 	Process int
-	Phase   origin.Phase   // that took most of what they were longer
+	Phase   origin.Phase   // that had more of what they were longer than any other
 	Place   activity.Place // of the user's own, most of it; may be none
 	Steps   []int          // which, counted from 0 among the process's
 	Extra   timeline.Nanos // by how much the phase was longer than in the median step, all together
@@ -52,8 +52,9 @@ const (
 	leastReads = 3
 	// slowBy is from what multiple of the median on a step is slow.
 	slowBy = 1.5
-	// leastReason is the part of a slow step's excess that one phase must explain.
-	leastReason = 0.5
+	// leastReason is the part of a slow step's excess that a phase must explain: a step with evaluation, a checkpoint and a
+	// log entry has no phase that explains most of it.
+	leastReason = 0.25
 	maxReasons  = 8
 )
 

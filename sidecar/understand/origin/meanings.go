@@ -79,6 +79,7 @@ const (
 	TurnsLoop                  // is a turn of the event loop: what is below it is a task
 	AwaitsTasks                // awaits until other tasks have ended
 	StartsThread               // is at the root of every thread
+	Decorates                  // was made by a decorator, and calls the function that was asked for
 )
 
 // words are the names of the meanings in libraries.txt.
@@ -93,7 +94,7 @@ var words = map[string]Meanings{
 	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward, "replica": Replicates,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,
 	"prepare": Prepares, "callbacks": RunsCallbacks, "traceback": PrintsTraceback, "figures": FlushesFigures, "torch-trace": RunsTorchProfiler, "display": Displays,
-	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread,
+	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread, "decorator": Decorates,
 }
 
 // Kind is what a library's code is for, as pictures colour it.

@@ -25,8 +25,8 @@ type TrainingPhase struct {
 	Text    string   `json:"text"`
 }
 
-// SlowSteps are steps that were longer than others for the same reason: most of what they were
-// longer was in one phase.
+// SlowSteps are steps that were longer than others in the same phase first of all: no other had more of what they were
+// longer.
 type SlowSteps struct {
 	Process int    `json:"process"`
 	ID      string `json:"id"` // origin.Phase
