@@ -24,8 +24,8 @@ type Account struct {
 
 // Share is one member's part.
 type Share struct {
-	Process int
-	Working timeline.Nanos
+	Process        int
+	Alive, Working timeline.Nanos
 }
 
 // Line is a line of the user's own code, or of the library they called where none of
@@ -49,7 +49,7 @@ func During(rec *timeline.Recording, p timeline.Pool, where []timeline.Interval)
 		before := a
 		l.add(&a, i, p.Role, where)
 		if a.Alive > before.Alive {
-			a.Members = append(a.Members, Share{Process: i, Working: a.Working - before.Working})
+			a.Members = append(a.Members, Share{Process: i, Alive: a.Alive - before.Alive, Working: a.Working - before.Working})
 		}
 	}
 	a.Lines = l.ranked()
@@ -168,19 +168,23 @@ func (r *reader) doing(t timeline.Thread, state timeline.State, s stack, role ti
 
 // Imbalance is how much longer the member that worked most worked than they did on
 // average, as a share of its time: what an even split could save at most. 0 where that
-// cannot be said.
+// cannot be said. Those that lived for less than half of its time, as those of a pass that was interrupted, had no chance to.
 func (a *Account) Imbalance() (share float64, most Share) {
-	sum := timeline.Nanos(0)
 	for _, m := range a.Members {
-		sum += m.Working
 		if m.Working > most.Working {
 			most = m
 		}
 	}
-	if len(a.Members) < 2 || most.Working == 0 {
+	sum, beside := timeline.Nanos(0), 0
+	for _, m := range a.Members {
+		if 2*m.Alive >= most.Alive {
+			sum, beside = sum+m.Working, beside+1
+		}
+	}
+	if beside < 2 || most.Working == 0 {
 		return 0, most
 	}
-	return 1 - float64(sum)/float64(len(a.Members))/float64(most.Working), most
+	return 1 - float64(sum)/float64(beside)/float64(most.Working), most
 }
 
 func busy(s timeline.State) bool {

@@ -165,7 +165,7 @@ func TestWhatAPoolDid(t *testing.T) {
 	if sum != did.Alive || did.Alive != 2*seconds(7.5) || did.Starting != 2*seconds(0.5) || did.Starved != seconds(1+1+4) {
 		t.Errorf("%+v: adds up to %v", did, sum)
 	}
-	if len(did.Members) != 2 || did.Members[0] != (Share{1, seconds(6)}) || did.Members[1] != (Share{2, seconds(2)}) {
+	if len(did.Members) != 2 || did.Members[0] != (Share{1, seconds(7.5), seconds(6)}) || did.Members[1] != (Share{2, seconds(7.5), seconds(2)}) {
 		t.Errorf("members %+v", did.Members)
 	}
 	if share, most := did.Imbalance(); math.Abs(share-1./3) > 1e-9 || most.Process != 1 {
@@ -280,5 +280,18 @@ func TestADamagedRecordingIsBorne(t *testing.T) {
 	rec = Identify(rec)
 	for _, p := range RecordedPools(rec) {
 		During(rec, p, []timeline.Interval{timeline.Between(0, 20)})
+	}
+}
+
+// Members that hardly lived are no part of how evenly the others shared their work.
+func TestMembersThatHardlyLivedAreNotCompared(t *testing.T) {
+	const s = timeline.Nanos(1e9)
+	did := Account{Members: []Share{{1, 10 * s, 9 * s}, {2, 10 * s, 9 * s}, {3, s / 10, s / 20}}}
+	if share, _ := did.Imbalance(); share != 0 {
+		t.Errorf("imbalance %v, want none", share)
+	}
+	did.Members[1].Working = 3 * s
+	if share, most := did.Imbalance(); math.Abs(share-1./3) > 1e-9 || most.Process != 1 {
+		t.Errorf("imbalance %v, most %+v, want a third", share, most)
 	}
 }
