@@ -106,7 +106,8 @@ func (m *machine) readNetwork(at timeline.Nanos) {
 	file := filepath.Join(m.s.fs.Root, strconv.Itoa(m.s.c.pid), "net/dev")
 	counters, err := net.IOCountersByFileWithContext(m.s.fs.ctx, true, file)
 	if err != nil {
-		if t := m.s.family.target(); t == nil || !t.zombie { // a dead process has no network
+		t := m.s.family.target()
+		if _, gone := os.Stat(filepath.Dir(filepath.Dir(file))); gone == nil && (t == nil || !t.zombie) { // a dead process has no network
 			m.refuse(what, err.Error())
 		}
 		return

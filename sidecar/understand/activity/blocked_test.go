@@ -79,11 +79,11 @@ func TestALockIsOfTheThreadThatHasIt(t *testing.T) {
 	}
 
 	beside := NewBystanders(NewStacks(rec, NewSource(rec, nil)), &rec.Threads[main])
-	a, ok := beside.LockHolderDuring([]timeline.Interval{timeline.Between(10*ms, 90*ms)})
+	a, ok := beside.AwaitedDuring([]timeline.Interval{timeline.Between(10*ms, 90*ms)}, timeline.ObjectLock)
 	if !ok || a.Name != "loader" || a.Count != 1 || a.Place.Line != 5 {
 		t.Errorf("%+v, %v", a, ok)
 	}
-	if a, ok := beside.LockHolderDuring([]timeline.Interval{timeline.Between(10*ms, 60*ms), timeline.Between(90*ms, 100*ms+20*ms)}); ok {
+	if a, ok := beside.AwaitedDuring([]timeline.Interval{timeline.Between(10*ms, 60*ms), timeline.Between(90*ms, 100*ms+20*ms)}, timeline.ObjectLock); ok {
 		t.Errorf("%+v had the lock for less than most of the time", a)
 	}
 }

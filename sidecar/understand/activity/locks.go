@@ -6,19 +6,20 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// nearlyAll is the share of a wait for which a thread must have had the lock to be named.
+// nearlyAll is the share of a wait that must be for one thread, for it to be named.
 const nearlyAll = 0.8
 
-// LockHolderDuring is the thread that had the locks which the thread waited for in some intervals, and what it did
-// meanwhile; ok is false where none had them nearly all of the time.
-func (c *Bystanders) LockHolderDuring(where []timeline.Interval) (a Actor, ok bool) {
+// AwaitedDuring is the thread that the thread waited for in some intervals, and what that did meanwhile: the one that had
+// the locks, of timeline.ObjectLock, or whose end was waited for, of timeline.ObjectThread. ok is false where it was none of
+// them nearly all of the time.
+func (c *Bystanders) AwaitedDuring(where []timeline.Interval, kind timeline.ObjectKind) (a Actor, ok bool) {
 	if c.self == nil {
 		return a, false
 	}
 	had := make(map[timeline.ThreadID]timeline.Nanos)
 	waits := make(map[timeline.ThreadID][]timeline.Interval)
 	for _, s := range c.self.Spans {
-		if s.On == 0 || int(s.On) >= len(c.s.Rec.Objects) || c.s.Rec.Objects[s.On].Kind != timeline.ObjectLock {
+		if s.On == 0 || int(s.On) >= len(c.s.Rec.Objects) || c.s.Rec.Objects[s.On].Kind != kind {
 			continue
 		}
 		holder := c.s.Rec.Objects[s.On].Holder

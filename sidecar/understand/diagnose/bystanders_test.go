@@ -72,6 +72,45 @@ func TestAChildThatIsWaitedForNamesItsOwnLine(t *testing.T) {
 	}
 }
 
+// A wait for the end of a thread that sleeps is for that one, whoever computes for a moment beside it.
+func TestAWaitForAThreadThatSleepsIsForThatOne(t *testing.T) {
+	for _, test := range []struct {
+		state timeline.State
+		wait  timeline.Wait
+		want  []string
+	}{
+		{timeline.StateWaiting, timeline.WaitSleep, []string{"loader"}},
+		{timeline.StatePython, timeline.WaitUnknown, []string{"loader", "trainer"}},
+	} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Sources = []timeline.Source{{File: cellFile, Text: cellText}}
+			r.Target = timeline.Target{PID: 1, Cell: &timeline.Cell{File: cellFile, Text: cellText}}
+			r.Processes = []timeline.Process{{PID: 1, Role: "kernel"}}
+		})
+		line := func(n int) timeline.NodeID {
+			return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: cellFile, Line: n, FirstLine: 1}))
+		}
+		main := b.Thread(timeline.Thread{PID: 1, Main: true, RunsCell: true})
+		loader := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "loader"})
+		trainer := b.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: "trainer"})
+		b.Set(main, 0, b.Child(line(8), b.Frame(timeline.Frame{Function: "Thread.join", File: "/usr/lib/python3.11/threading.py", Line: 9})), timeline.StateWaiting, false)
+		b.SetWait(main, 0, timeline.WaitLock, b.Object(timeline.Object{Call: "thread", Kind: timeline.ObjectThread, Holder: loader}))
+		b.Set(loader, 0, line(3), test.state, false)
+		b.SetWait(loader, 0, test.wait, 0)
+		b.Set(trainer, 0, line(4), timeline.StatePython, false)
+		b.Set(trainer, sec/10, line(4), timeline.StateWaiting, false)
+		got := Run(b.Snapshot(sec)).Findings[0]
+		var names []string
+		for _, a := range got.Actors {
+			names = append(names, a.Name)
+		}
+		if got.ID != WaitsForThreads || !slices.Equal(names, test.want) {
+			t.Errorf("%v: %+v, want a wait for %v", test.state, got, test.want)
+		}
+	}
+}
+
 // A wait for a lock is for the thread that has it, whatever that does meanwhile, and whoever else is busy.
 func TestAWaitForALockIsForTheThreadThatHasIt(t *testing.T) {
 	for _, state := range []timeline.State{timeline.StateWaiting, timeline.StatePython} {

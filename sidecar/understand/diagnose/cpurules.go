@@ -261,6 +261,8 @@ func (e *evidence) adviceOnCompiling(at activity.Place) Advice {
 func loading(e *evidence, a activity.Account, m *measured) {
 	switch m.Advice = AdviceForIdle(a.Cause); {
 	case m.Advice != UseWorkers && m.Advice != SpeedUpWorkers:
+	case m.Advice == SpeedUpWorkers && startedAnew(e.rec.Processes):
+		m.Advice = KeepWorkers
 	case e.bystanders.AllBusy(a.Where) && !e.bystanders.LoadersWait(a.Where):
 		m.Advice = MoreCPUs
 	case m.Advice == UseWorkers:
@@ -274,6 +276,25 @@ func loading(e *evidence, a activity.Account, m *measured) {
 	case m.Advice == WorkersOnCPU:
 		m.Against = e.covered(a)
 	}
+}
+
+// Loader workers of which so many have ended, half of them after less than shortLife, are started again and again: by an
+// iterator for each step, or for each of many short epochs. Starting them is what is waited for then.
+const (
+	manyStarts = 8
+	shortLife  = timeline.Nanos(2 * time.Second)
+)
+
+func startedAnew(processes []timeline.Process) bool {
+	ended, short := 0, 0
+	for _, p := range processes {
+		if p.Role == timeline.RoleLoaderWorker && p.End > 0 {
+			if ended++; p.End-p.Start < shortLife {
+				short++
+			}
+		}
+	}
+	return ended >= manyStarts && 2*short > ended
 }
 
 // manyVisits are so many that doing several at once would help.
@@ -342,7 +363,7 @@ func waitingForLock(e *evidence, a activity.Account, m *measured) {
 
 // namesHolder adds the thread that had the lock which was waited for; false where none is known to have had one.
 func (e *evidence) namesHolder(a activity.Account, m *measured) bool {
-	holder, known := e.bystanders.LockHolderDuring(a.Where)
+	holder, known := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectLock)
 	if known {
 		m.Actors, m.HasLock = e.own([]activity.Actor{holder}), true
 		m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
@@ -360,11 +381,20 @@ func (e *evidence) own(list []activity.Actor) []activity.Actor {
 	return list
 }
 
+// delays reports whether a thread that does this waits for nothing that another thread of the program does.
+func delays(c activity.Cause) bool {
+	return c == activity.Sleep || c == activity.UserInput || c == activity.Child || c.Kind() == activity.InputOutput
+}
+
 func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	if e.namesHolder(a, m) {
 		return
 	}
 	m.Actors = e.own(e.bystanders.ThreadsDuring(a.Where))
+	// Another thread may have computed beside the one whose end was waited for, but it is that which took so long.
+	if joined, known := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread); known && delays(joined.Cause) {
+		m.Actors = e.own([]activity.Actor{joined})
+	}
 	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
 	if children := e.bystanders.ChildCores(a.Where); children > 0 { // which are no threads' work
 		m.Cores = max(m.Cores-children, 0)

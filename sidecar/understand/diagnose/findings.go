@@ -113,8 +113,8 @@ func tooFew(rec *timeline.Recording) *TooFew {
 	}
 	few := &TooFew{Samples: s.Samples}
 	// The sampler in the kernel is as fast as it can be.
-	if s.FallbackReason == "" {
-		few.Interval = timeline.FinerInterval(s.Interval)
+	if finer := timeline.FinerInterval(s.Interval); s.FallbackReason == "" && rec.Duration >= timeline.Nanos(fewSamples*finer) {
+		few.Interval = finer // with which it would not be too short
 	}
 	return few
 }

@@ -129,6 +129,7 @@ const (
 	SpeedUpWorkers     Advice = "faster-workers"
 	WorkersOnCPU       Advice = "loader-workers-on-cpu" // as UseWorkers, where nothing is copied to a device
 	FasterOnCPU        Advice = "faster-workers-on-cpu" // as SpeedUpWorkers, likewise
+	KeepWorkers        Advice = "keep-workers"
 	MoreCPUs           Advice = "more-cpus"
 	Prefetch           Advice = "prefetch"
 	SyncLess           Advice = "synchronise-less"
@@ -171,7 +172,7 @@ const (
 // AllAdvice lists all advice there is.
 func AllAdvice() []Advice {
 	return []Advice{
-		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
+		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, KeepWorkers, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
 		SaveAside, LaunchLess, BalanceRanks, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, KeepLoopFree, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,

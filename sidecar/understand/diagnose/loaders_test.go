@@ -37,3 +37,29 @@ func TestMoreWorkersAreForThoseThatWait(t *testing.T) {
 		}
 	}
 }
+
+// Workers that are started anew for each step are not too slow.
+func TestWorkersThatAreStartedAgainAndAgainAreToStay(t *testing.T) {
+	for _, test := range []struct {
+		count int
+		life  timeline.Nanos
+		want  Advice
+	}{{8, sec / 10, KeepWorkers}, {7, sec / 10, FasterOnCPU}, {8, 2 * sec, FasterOnCPU}} {
+		s := scene{acts: []act{{2 * sec, 1, dataloaderFile, workers, timeline.StateWaiting, 0}, {sec, 8, "", "", timeline.StatePython, 0}}, change: func(b *timeline.Builder) {
+			b.Describe(func(r *timeline.Recording) {
+				for i := range test.count {
+					r.Processes = append(r.Processes, timeline.Process{PID: 50 + i, Parent: 1, Role: timeline.RoleLoaderWorker, Start: sec / 20, End: sec/20 + test.life})
+				}
+			})
+		}}
+		got := NoAdvice
+		for _, f := range Run(s.record()).Findings {
+			if f.ID == LoadsData {
+				got = f.Advice
+			}
+		}
+		if got != test.want {
+			t.Errorf("%d workers of %v: %q is advised, want %q", test.count, test.life, got, test.want)
+		}
+	}
+}

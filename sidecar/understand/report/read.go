@@ -20,6 +20,14 @@ var (
 	ErrNewer    = errors.New("it was recorded by a newer version of omni_perf: update this one")
 )
 
+// others are documents of omni_perf that are no reports.
+var others = map[string]string{
+	"omni_perf.notebook":            "figures of a notebook's cells: omni-perf compare reads them",
+	"omni_perf.notebook_comparison": "a comparison of two notebooks",
+	"omni_perf.comparison":          "a comparison of reports",
+	"omni_perf.analysis":            "an analysis of traces",
+}
+
 // Read is ReadFrom for a text that is in memory.
 func Read(text []byte) (*View, error) { return ReadFrom(bytes.NewReader(text)) }
 
@@ -77,6 +85,8 @@ func (r *reader) verdict() error {
 	switch d := r.doc; {
 	case d.Document == "" && r.first, d.Document == Kind && d.Version < Version:
 		return ErrOlder
+	case others[d.Document] != "":
+		return fmt.Errorf("%w, but %s", ErrNoReport, others[d.Document])
 	case d.Document != Kind:
 		return ErrNoReport
 	case d.Version > Version:

@@ -75,7 +75,10 @@ func (s Scope) loadsData(f diagnose.Finding) string {
 // trainingLoads says of a training what loadsData says of a recording.
 func (s Scope) trainingLoads(f diagnose.Finding) string {
 	s.Duration = f.Whole
-	return "of the training itself " + s.loadsData(f)
+	if f.Cause == activity.LoadWorker {
+		return "the training itself " + s.loadsData(f)
+	}
+	return "in the training itself, " + s.loadsData(f)
 }
 
 // stepsSlowDown says how much longer the last steps of a training were than its first, and with what.

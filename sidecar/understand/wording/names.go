@@ -183,6 +183,7 @@ var advice = map[diagnose.Advice]string{
 	diagnose.SpeedUpWorkers:     "the workers are too slow: more num_workers, prefetch_factor=4, cheaper or cached transforms, pin_memory=True",
 	diagnose.WorkersOnCPU:       "make batches in other processes: DataLoader(num_workers=N, persistent_workers=True), N no more than CPUs are free",
 	diagnose.FasterOnCPU:        "the workers are too slow: more num_workers, prefetch_factor=4, cheaper or cached transforms",
+	diagnose.KeepWorkers:        "the workers are started again and again: make the iterator once, or let them stay (persistent_workers=True)",
 	diagnose.MoreCPUs:           "no CPU is free for more workers: cheaper or cached transforms, or a machine with more CPUs",
 	diagnose.Prefetch:           "prepare the next batch while the GPU works: worker processes, prefetching, data decoded in advance",
 	diagnose.SyncLess:           "this waits for the GPU: move .item()/.cpu()/print out of the loop, or do it every 50 steps on a detached tensor",
