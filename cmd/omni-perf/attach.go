@@ -56,9 +56,7 @@ already is recorded from then on.`,
 			folder = filepath.Clean(name.Value.String())
 		}
 		if folder != "" {
-			if err := name.Value.Set(program.Base(folder)); err != nil {
-				return err
-			}
+			name.Value.(*onceValue).value = program.Base(folder)
 		}
 		o, wrong := options()
 		if err = cmp.Or(wrong, err); err != nil {

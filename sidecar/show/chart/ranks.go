@@ -76,7 +76,10 @@ func rankLanesOf(r *report.View) *rankLanes {
 // says is the strip in words, for those who see no colours.
 func (s *rankLanes) says() string {
 	slowest := s.Slowest()
-	if slowest == nil {
+	switch {
+	case slowest == nil && s.isCoarse():
+		return wording.StepsTooShort(timeline.Nanos(s.Least))
+	case slowest == nil:
 		return wording.LikeOwnTimes(s.ByLength)
 	}
 	return wording.OwnTimes(slowest.Number, slowest.Longest, slowest.Steps, timeline.Nanos(slowest.More), s.ByLength)
@@ -90,7 +93,7 @@ func (s *rankLanes) note() string {
 	} else {
 		text += "; a rank's own time in a step is what it was in no collective for"
 	}
-	if report.Seconds(s.Least) > worthResolution*s.medianStep() {
+	if s.isCoarse() && s.Slowest() != nil {
 		text += fmt.Sprintf("; what is less than %s longer counts as alike, by how often the stacks were read", words.Seconds(report.Seconds(s.Least)))
 	}
 	if s.Pooled > 1 {
@@ -105,6 +108,11 @@ const standsOut = 10
 
 // worthResolution is the share of a step, that of rankstrip.Longer, from which on it is said what cannot be seen.
 const worthResolution = 0.05
+
+// isCoarse reports whether what is worth showing is not known of a step.
+func (s *rankLanes) isCoarse() bool {
+	return report.Seconds(s.Least) > worthResolution*s.medianStep()
+}
 
 // medianStep is the length of a step of the first row, the one in the middle.
 func (s *rankLanes) medianStep() float64 {

@@ -45,6 +45,11 @@ func LikeOwnTimes(byLength bool) string {
 	return "in no step did a rank take a twentieth of it longer of its own than the median rank"
 }
 
+// StepsTooShort is said where a rank's own time in a step is known to so much, which is more than would show.
+func StepsTooShort(least timeline.Nanos) string {
+	return "single steps are too short to be compared, by how often the stacks were read: what is less than " + words.Seconds(least.Seconds()) + " longer would not show"
+}
+
 // RankLine says how a rank differs from the others in a line: its time per step, theirs in the middle, how many of its
 // steps show it, and by how much the difference is known.
 func RankLine(rank int, most, median, low, high timeline.Nanos, above, steps int, more bool) string {
