@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
@@ -15,7 +14,6 @@ import (
 // the CPU.
 func titleOf(r *report.View, gpus gpuSummary, pools []pool, main int, duration float64) []scene.Phrase {
 	ps := []scene.Phrase{{Text: words.Clean(r.Target().Name, 60), Tone: scene.Plain, Face: scene.Bold}}
-	var said []scene.Phrase // by the exception that ended it
 	together := isOfWorkers(r, pools)
 	if together && r.Name != "" {
 		ps[0].Text = words.Clean(r.Name, 60) // a worker's own is the engine's
@@ -31,12 +29,12 @@ func titleOf(r *report.View, gpus gpuSummary, pools []pool, main int, duration f
 		if how != "" {
 			ps = append(ps, scene.Phrase{Text: words.Clean(how, 80), Tone: scene.Bad, Face: scene.Bold})
 		}
-		if message != "" {
-			said = []scene.Phrase{{Text: words.Clean(message, 100), Tone: scene.Muted, Face: scene.Sans}}
+		if message != "" { // the exception's
+			ps = append(ps, scene.Phrase{Text: words.Clean(message, 100), Tone: scene.Muted, Face: scene.Sans})
 		}
 	}
 	if gpus.used {
-		return slices.Concat(ps, gpus.title, said)
+		return append(ps, gpus.title...)
 	}
 	if main >= 0 {
 		shares := sharesOf(r.Threads[main].StateNS)
@@ -48,7 +46,7 @@ func titleOf(r *report.View, gpus gpuSummary, pools []pool, main int, duration f
 		}
 		ps = append(ps, shares...)
 	}
-	return slices.Concat(ps, gpus.title, said)
+	return append(ps, gpus.title...)
 }
 
 // outcomeOf says how a cell ended.
