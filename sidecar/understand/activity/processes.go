@@ -23,8 +23,12 @@ func (c *Bystanders) lived(p timeline.Process, where []timeline.Interval) timeli
 }
 
 // minActor is the share of the CPU time of the busiest from which on others are named
-// beside it: what ranks start at their beginning is nothing that anybody waits for.
-const minActor = 0.02
+// beside it: what ranks start at their beginning is nothing that anybody waits for. Without CPU time a process
+// is named that was waited for, alone, for minAlone of the time: one that slept.
+const (
+	minActor = 0.02
+	minAlone = 0.1
+)
 
 // ProcessesDuring are the child processes that lived in some intervals, those that
 // ran the same command together, the busiest first.
@@ -34,7 +38,7 @@ func (c *Bystanders) ProcessesDuring(where []timeline.Interval) []Actor {
 		role    timeline.Role // of workers
 	}
 	groups := make(map[group]*Actor)
-	lived, lives := make(map[group]timeline.Nanos), make(map[group]timeline.Nanos)
+	lived, lives, spans := make(map[group]timeline.Nanos), make(map[group]timeline.Nanos), make(map[group][]timeline.Interval)
 	for _, p := range c.children {
 		if c.lived(p, where) == 0 || c.isHelper(p) || p.Command == "" {
 			continue
@@ -50,15 +54,34 @@ func (c *Bystanders) ProcessesDuring(where []timeline.Interval) []Actor {
 		}
 		a.Count++
 		lived[kind] += c.lived(p, where)
-		lives[kind] += cmp.Or(p.End, c.s.Rec.Duration) - p.Start
+		end := cmp.Or(p.End, c.s.Rec.Duration)
+		lives[kind] += end - p.Start
+		spans[kind] = append(spans[kind], timeline.Between(p.Start, end))
 		a.Start = min(a.Start, p.Start)
 		a.End = max(a.End, p.End)
 		a.CPU += max(p.CPU, 0)
 	}
 	var list []Actor
+	busiest := timeline.Nanos(0)
 	for kind, a := range groups {
 		if float64(lived[kind]) < minActive*float64(timeline.Total(where)) {
-			continue // it did the others a small service
+			delete(groups, kind) // it did the others a small service
+			continue
+		}
+		busiest = max(busiest, a.CPU)
+	}
+	works := func(a *Actor) bool { return float64(a.CPU) >= minActor*float64(busiest) }
+	var working []timeline.Interval
+	for kind, a := range groups {
+		if works(a) {
+			working = append(working, spans[kind]...)
+		}
+	}
+	working = timeline.Joined(working)
+	for kind, a := range groups {
+		alone := timeline.Common(timeline.Without(timeline.Joined(spans[kind]), working), where)
+		if !works(a) && float64(timeline.Total(alone)) < minAlone*float64(timeline.Total(where)) {
+			continue
 		}
 		a.AtLeast = a.Count >= manyChildren && lives[kind] < shortLife*timeline.Nanos(a.Count)
 		if kind.role != "" {
@@ -69,7 +92,6 @@ func (c *Bystanders) ProcessesDuring(where []timeline.Interval) []Actor {
 		list = append(list, *a)
 	}
 	slices.SortFunc(list, byWork)
-	list = slices.DeleteFunc(list, func(a Actor) bool { return float64(a.CPU) < minActor*float64(list[0].CPU) })
 	if c.Covered(where) < 0.5 { // most of them were too short to be seen: nobody knows how many there were
 		list = slices.DeleteFunc(list, func(a Actor) bool { return !a.AtLeast })
 	}
