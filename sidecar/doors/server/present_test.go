@@ -312,7 +312,7 @@ func TestARecordingThatBeganLateSaysSo(t *testing.T) {
 	}{
 		{"it waited", 0, false, ""},
 		{"as under on", 5 * time.Millisecond, false, ""},
-		{"late, and long enough", 2 * time.Second, true, "The first 2.0 s of the cell were not recorded"},
+		{"late, and long enough", 2 * time.Second, true, "Nearly all of the cell was not recorded, the first 2.0 s"},
 	} {
 		s := sessionOn(&grantable{}).(*kernelSession)
 		if _, err := s.Begin(ctx, &api.BeginRequest{CellId: "a", Automatic: true, ThresholdNs: int64(time.Second)}); err != nil {
