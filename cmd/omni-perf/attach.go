@@ -56,7 +56,9 @@ already is recorded from then on.`,
 			folder = filepath.Clean(name.Value.String())
 		}
 		if folder != "" {
-			name.Value.(*onceValue).value = program.Base(folder)
+			if err := name.Value.Set(program.Base(folder)); err != nil {
+				return err
+			}
 		}
 		o, wrong := options()
 		if err = cmp.Or(wrong, err); err != nil {

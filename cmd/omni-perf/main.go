@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/omni-perf/omni-perf/sidecar/doors/remote"
 	"github.com/omni-perf/omni-perf/sidecar/doors/waiter"
@@ -49,6 +50,11 @@ func dispatch(args []string) int {
 	command, err := root, error(nil)
 	places := remote.Places{Messages: messages}
 	root.PersistentPreRunE = func(c *cobra.Command, args []string) error {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if v, ok := f.Value.(*onceValue); ok {
+				v.given = false // from now on it is we who set it
+			}
+		})
 		if c.Name() == "run" { // its arguments are the script's
 			args = nil
 		}
