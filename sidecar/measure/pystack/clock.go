@@ -20,7 +20,6 @@ const (
 	// looks a hundred times a second, else a thousand times for a while whenever anything wakes up. Such a
 	// sleep is made of pieces of longSleep, between which it may be ended.
 	longSleep = 20 * time.Millisecond
-	longPiece = 5 * time.Millisecond
 	// jitter is the largest deviation from the interval: a regular one would
 	// beat with programs that have a period of their own.
 	jitter = 0.25
@@ -89,9 +88,8 @@ func (c *clock) sleep(done <-chan struct{}) bool {
 		}
 	}
 	for c.interval >= continuous {
-		now := c.now()
-		until := min(c.due, now+int64(longSleep))
-		sleepUntil(until, now)
+		until := min(c.due, c.now()+int64(longSleep))
+		sleepUntil(until)
 		if until == c.due || ended(done) {
 			break
 		}
@@ -108,14 +106,8 @@ func ended(done <-chan struct{}) bool {
 	}
 }
 
-// sleepUntil sleeps until CLOCK_MONOTONIC has come to at, as now said. The scheduler's watchdog sends SIGURG to a thread that
-// has had its P for 10 ms, to stop it for a moment. Where the sleep is that long it ends first, so that the thread does not
-// wake up an additional time.
-func sleepUntil(at, now int64) {
-	for ; at-now > int64(longPiece); now = timeline.Monotonic() {
-		ts, urgent := unix.NsecToTimespec(at-now), uint64(1)<<(unix.SIGURG-1)
-		_, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, uintptr(unsafe.Pointer(&ts)), uintptr(unsafe.Pointer(&urgent)), unsafe.Sizeof(urgent), 0)
-	}
+// sleepUntil sleeps until CLOCK_MONOTONIC has come to at.
+func sleepUntil(at int64) {
 	ts := unix.NsecToTimespec(at)
 	for {
 		_, _, errno := unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
