@@ -72,6 +72,21 @@ func TestAChildThatIsWaitedForNamesItsOwnLine(t *testing.T) {
 	}
 }
 
+// aCell begins the recording of a cell: its main thread, and a stack in each of its lines.
+func aCell() (b *timeline.Builder, main timeline.ThreadID, line func(n int) timeline.NodeID) {
+	b = timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Sources = []timeline.Source{{File: cellFile, Text: cellText}}
+		r.Target = timeline.Target{PID: 1, Cell: &timeline.Cell{File: cellFile, Text: cellText}}
+		r.Processes = []timeline.Process{{PID: 1, Role: "kernel"}}
+	})
+	line = func(n int) timeline.NodeID {
+		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: cellFile, Line: n, FirstLine: 1}))
+	}
+	main = b.Thread(timeline.Thread{PID: 1, Main: true, RunsCell: true})
+	return b, main, line
+}
+
 // A wait for the end of a thread that sleeps is for that one, whoever computes for a moment beside it.
 func TestAWaitForAThreadThatSleepsIsForThatOne(t *testing.T) {
 	for _, test := range []struct {
@@ -82,16 +97,7 @@ func TestAWaitForAThreadThatSleepsIsForThatOne(t *testing.T) {
 		{timeline.StateWaiting, timeline.WaitSleep, []string{"loader"}},
 		{timeline.StatePython, timeline.WaitUnknown, []string{"loader", "trainer"}},
 	} {
-		b := timeline.NewBuilder(timeline.Options{Origin: 1})
-		b.Describe(func(r *timeline.Recording) {
-			r.Sources = []timeline.Source{{File: cellFile, Text: cellText}}
-			r.Target = timeline.Target{PID: 1, Cell: &timeline.Cell{File: cellFile, Text: cellText}}
-			r.Processes = []timeline.Process{{PID: 1, Role: "kernel"}}
-		})
-		line := func(n int) timeline.NodeID {
-			return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: cellFile, Line: n, FirstLine: 1}))
-		}
-		main := b.Thread(timeline.Thread{PID: 1, Main: true, RunsCell: true})
+		b, main, line := aCell()
 		loader := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "loader"})
 		trainer := b.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: "trainer"})
 		b.Set(main, 0, b.Child(line(8), b.Frame(timeline.Frame{Function: "Thread.join", File: "/usr/lib/python3.11/threading.py", Line: 9})), timeline.StateWaiting, false)
@@ -114,16 +120,7 @@ func TestAWaitForAThreadThatSleepsIsForThatOne(t *testing.T) {
 // A wait for a lock is for the thread that has it, whatever that does meanwhile, and whoever else is busy.
 func TestAWaitForALockIsForTheThreadThatHasIt(t *testing.T) {
 	for _, state := range []timeline.State{timeline.StateWaiting, timeline.StatePython} {
-		b := timeline.NewBuilder(timeline.Options{Origin: 1})
-		b.Describe(func(r *timeline.Recording) {
-			r.Sources = []timeline.Source{{File: cellFile, Text: cellText}}
-			r.Target = timeline.Target{PID: 1, Cell: &timeline.Cell{File: cellFile, Text: cellText}}
-			r.Processes = []timeline.Process{{PID: 1, Role: "kernel"}}
-		})
-		line := func(n int) timeline.NodeID {
-			return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: cellFile, Line: n, FirstLine: 1}))
-		}
-		main := b.Thread(timeline.Thread{PID: 1, Main: true, RunsCell: true})
+		b, main, line := aCell()
 		holder := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "loader"})
 		busy := b.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: "other"})
 		b.Set(main, 0, line(8), timeline.StateWaiting, false)

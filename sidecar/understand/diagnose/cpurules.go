@@ -390,10 +390,11 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	if e.namesHolder(a, m) {
 		return
 	}
-	m.Actors = e.own(e.bystanders.ThreadsDuring(a.Where))
 	// Another thread may have computed beside the one whose end was waited for, but it is that which took so long.
 	if joined, known := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread); known && delays(joined.Cause) {
 		m.Actors = e.own([]activity.Actor{joined})
+	} else {
+		m.Actors = e.own(e.bystanders.ThreadsDuring(a.Where))
 	}
 	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
 	if children := e.bystanders.ChildCores(a.Where); children > 0 { // which are no threads' work
