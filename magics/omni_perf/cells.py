@@ -66,6 +66,8 @@ class Running:
     automatic: bool
     number: int
     """Execution count of the cell."""
+    cell_id: str
+    """Of the recording, in calls."""
     began_ns: int
     """CLOCK_MONOTONIC before the call to the sidecar."""
     unawaited_ns: int
@@ -285,6 +287,7 @@ class CellRecorder:
             options,
             automatic,
             self.number,
+            request.get("cellId", ""),
             began_ns,
             unawaited_ns,
             beginning,
@@ -460,6 +463,7 @@ class CellRecorder:
         options = running.options
         short = running.automatic and ended_ns - running.began_ns < options.threshold_ns
         request: contract.EndRequest = {
+            "cellId": running.cell_id,
             "endedNs": str(ended_ns),
             "outcome": outcome,
             "quiet": options.quiet or short or running.cluster is not None,

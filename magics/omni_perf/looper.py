@@ -115,6 +115,11 @@ class Looper:
         atexit.register(self.close)
 
     @property
+    def native_id(self) -> int:
+        """The thread's id for the operating system."""
+        return self._thread.native_id or 0
+
+    @property
     def usable(self) -> bool:
         """Whether coroutines can still be run here."""
         return os.getpid() == self._pid and self._thread.is_alive() and self._selector.intact()

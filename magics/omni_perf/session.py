@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from omni_perf import contract
+from omni_perf import announce, contract
 from omni_perf._version import __version__
 from omni_perf.cellsources import Known
 from omni_perf.installation import installation
@@ -150,8 +150,13 @@ class Session:
         """
         if not patient and time.monotonic() - self._failed_at < RETRY_AFTER_S:
             raise SessionError(self._failure)
-        delay_s = 0 if patient else AUTOMATIC_DELAY_S
-        return self._submit_anew(lambda looper: self._begin(looper, request, sources, delay_s))
+        if patient:
+            return self._submit_anew(lambda looper: self._begin(looper, request, sources))
+        link = self.link
+        if link is not None and os.getpid() == self._pid:
+            complete: contract.BeginRequest = {**request, "ownThreads": [link.looper.native_id]}
+            announce.begins(link.client.endpoint, complete, AUTOMATIC_DELAY_S)
+        return self._submit_anew(lambda looper: self._begin_later(looper, request, sources, link))
 
     def has_begun(self, beginning: concurrent.futures.Future[Begun]) -> bool:
         """Wait for a recording to begin, in front of its cell; False if it takes too long: it may begin later."""
@@ -199,8 +204,10 @@ class Session:
 
     def end_later(self, beginning: concurrent.futures.Future[Begun], request: contract.EndRequest) -> None:
         """End a recording, which may not have begun yet, and whose answer nobody waits for."""
-        looper = self._looper
+        looper, link = self._looper, self.link
         if looper is not None:
+            if link is not None and os.getpid() == self._pid:
+                announce.is_over(link.client.endpoint, request.get("cellId", ""))
             self._send(self._end_after(beginning, request), looper)
 
     def push_later(self, begun: Begun, request: contract.PushRequest) -> None:
@@ -300,11 +307,28 @@ class Session:
 
     # In the loop's thread.
 
-    async def _begin(self, looper: Looper, request: contract.BeginRequest, sources: Sources, delay_s: float) -> Begun:
+    async def _begin_later(
+        self, looper: Looper, request: contract.BeginRequest, sources: Sources, announced: Link | None
+    ) -> Begun:
+        """Begin a recording that was announced to this sidecar, which begins it by itself where this is too late."""
         before = set(self._ending)
         try:
-            if delay_s:
-                await asyncio.sleep(delay_s)
+            await asyncio.sleep(AUTOMATIC_DELAY_S)
+            return await self._begin(looper, request, sources, before)
+        except asyncio.CancelledError:
+            if announced is not None:
+                self._send(self._abandon(announced, request.get("cellId", "")), looper)
+            raise
+
+    async def _begin(
+        self,
+        looper: Looper,
+        request: contract.BeginRequest,
+        sources: Sources,
+        before: set[asyncio.Task[Any]] | None = None,
+    ) -> Begun:
+        before = set(self._ending) if before is None else before
+        try:
             if before:  # else a cell that is over would share its recording with this one
                 await asyncio.wait(before, timeout=CALL_LIMIT_S)
             link = await self._connected(looper)

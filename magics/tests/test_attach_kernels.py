@@ -206,6 +206,24 @@ def test_a_cell_that_keeps_the_interpreter_to_itself_is_recorded(kernel: Kernel,
     assert "cell-1.json" in (tmp_path / "out" / "index.html").read_text()
 
 
+def test_a_watched_cell_that_keeps_the_interpreter_to_itself_is_one_result(kernel: Kernel, tmp_path: Path) -> None:
+    """Its messages come when it is over: by then it was met on the stack."""
+    kernel.run("before = 1")
+    with attaching(kernel.connection_file, "-o", "out/", "--format", "json", folder=tmp_path) as attach:
+        attach.until("following")
+        began = time.monotonic()
+        kernel.run("sum(range(500_000_000))")
+        took = time.monotonic() - began
+        kernel.run("after = 1")
+        attach.until("out/cell-3.json")
+        said = attach.interrupt()
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.json")) == ["cell-2.json", "cell-3.json"], said
+    seen = report(tmp_path / "out" / "cell-2.json")
+    assert seen["target"]["cell"]["execution_count"] == 2
+    assert seen["duration_s"] > took - 3  # a look each second, and two of them agree
+    assert (tmp_path / "out" / "index.html").read_text().count("sum(range(500_000_000))") == 1
+
+
 def test_children_of_a_watched_cell_have_lanes(kernel: Kernel, tmp_path: Path) -> None:
     cell = (
         SPIN

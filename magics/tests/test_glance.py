@@ -46,6 +46,23 @@ def test_the_report_shows_all_cells_and_leads_to_their_charts(kernel: Kernel, tm
     assert "Cannot write" in kernel.run("%omni_perf report /nowhere/all.html").text("stderr")
 
 
+KEEPS_THE_GIL = "sum(range(40_000_000))"
+"""One call to its end: no other thread of the kernel runs meanwhile, not even the one that calls the sidecar."""
+
+
+def test_a_cell_that_keeps_the_gil_is_recorded_under_on(kernel: Kernel) -> None:
+    kernel.run("%omni_perf on -t 0.2")
+    for _ in range(3):
+        kernel.run("x = 1")
+        chart = kernel.run(KEEPS_THE_GIL)
+        shown = chart.text("stdout") + chart.plain
+        assert "not recorded" not in shown and KEEPS_THE_GIL in shown
+        title = re.search(r"Cell \[\d+\] +([\d.]+) s", shown)
+        assert title and float(title[1]) > 0.2
+    rows = re.findall(r"^ *\[\d+\] +([\d.]+ m?µ?s)", kernel.run("%omni_perf report").plain, re.MULTILINE)
+    assert len(rows) == 6  # each cell once
+
+
 def write(path: Path, *cells: str) -> Path:
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -95,6 +112,18 @@ def test_a_cells_time_is_the_kernels_own(tmp_path: Path) -> None:
         timing = cell.metadata.execution
         begin, end = (datetime.fromisoformat(timing[key]) for key in ("iopub.execute_input", "iopub.status.idle"))
         assert row["duration_ns"] / 1e9 == pytest.approx((end - begin).total_seconds(), abs=1e-4)
+
+
+def test_a_cell_that_keeps_the_gil_is_one_row(tmp_path: Path) -> None:
+    """The kernel's messages of such a cell come when it is over."""
+    notebook = write(tmp_path / "n.ipynb", "x = 1", KEEPS_THE_GIL.replace("40", "120"), KEEPS_THE_GIL, "x = 2")
+    done = run(notebook, "-o", tmp_path / "page", "--format", "html,json")
+    assert done.returncode == 0, done.stderr
+    assert "runs already" not in done.stderr
+    cells = json.loads((tmp_path / "page.json").read_text())["cells"]
+    assert [cell["number"] for cell in cells] == [1, 2, 3, 4]
+    for cell in cells[1:3]:
+        assert cell["cpu_ns"] > 0.7 * cell["duration_ns"] > 1e8
 
 
 def test_a_cell_that_fails_ends_the_notebook(tmp_path: Path) -> None:

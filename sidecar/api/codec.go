@@ -43,9 +43,12 @@ func (jsonCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return fmt.Errorf("json codec: %T is no message", v)
 	}
-	text := mendSurrogates(data.Materialize())
-	// A newer extension may send fields that this sidecar does not know.
-	return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(text, m)
+	return Decode(data.Materialize(), m)
+}
+
+// Decode reads a message of an extension, which may be newer and send fields that this sidecar does not know.
+func Decode(text []byte, m proto.Message) error {
+	return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(mendSurrogates(text), m)
 }
 
 // mendSurrogates replaces lone surrogates in the escapes of a JSON text by

@@ -1,7 +1,8 @@
 """Executes a notebook by nbclient, as ``jupyter execute`` does. Started by omni-perf, with ``python -c``.
 
 The one argument is an object of JSON. Descriptor 3 takes lines of JSON: what is missing, or what is wrong, or where
-the kernel's connection file is; then 4 says, by its end, that the cells are followed.
+the kernel's connection file is; then 4 says, by its end, that the cells are followed. The text of each cell that is
+about to be executed follows: the kernel's own message may come late.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,13 @@ CANNOT = 2
 """Exit codes: a cell failed, or the notebook could not be executed."""
 
 
-def say(**facts: str) -> None:
-    """Report to who has started this."""
-    os.write(3, (json.dumps(facts) + "\n").encode())
+def say(**facts: str | int) -> None:
+    """Report to who has started this, while it reads."""
+    try:
+        with open(3, "w", encoding="ascii", closefd=False) as reader:
+            reader.write(json.dumps(facts) + "\n")
+    except OSError:
+        pass
 
 
 def execute(given: dict[str, Any]) -> int:
@@ -44,6 +50,9 @@ def execute(given: dict[str, Any]) -> int:
         say(kernel=str(client.km.connection_file))
         os.read(4, 1)
 
+    def executes(*, cell: Any, **_: object) -> None:
+        say(cell=cell.source, at=time.time_ns())
+
     client = nbclient.NotebookClient(
         notebook,
         allow_errors=given["allow_errors"],
@@ -51,6 +60,7 @@ def execute(given: dict[str, Any]) -> int:
         timeout=given["timeout"],
         resources={"metadata": {"path": str(Path(given["notebook"]).absolute().parent)}},
         on_notebook_start=started,
+        **({"on_cell_execute": executes} if hasattr(nbclient.NotebookClient, "on_cell_execute") else {}),  # since 0.6.1
     )
     code = 0
     try:

@@ -32,8 +32,12 @@ type follower struct {
 	refused  bool                // and that its messages cannot be read
 	glimpsed string              // file of a cell that ran at the last look though no start was seen
 	running  map[string]*watched // by msg_id
-	cut      []*watched
-	stop     context.CancelFunc // of the observer
+	// announced are cells that are about to be executed; nil: nobody announces them.
+	announced <-chan announcement
+	expected  *announcement // one that is to be recorded when the cell before it has ended; nil: there is none
+	started   time.Time     // the cell that began last, by the kernel's message
+	cut       []*watched
+	stop      context.CancelFunc // of the observer
 }
 
 // attachKernel begins to follow a process, which may have just been started. What it returns
@@ -142,6 +146,8 @@ func (k *follower) follow(ctx context.Context) error {
 		case <-tick.C:
 			k.queue.read(k.pid)
 			err = k.look()
+		case a := <-k.announced:
+			err = k.expect(a)
 		case e, ok := <-events:
 			if !ok {
 				return k.endAll("still running")
@@ -159,8 +165,15 @@ func (k *follower) take(e jupyter.Event) error {
 	k.queue.read(k.pid)
 	switch e.Kind {
 	case jupyter.CellStarted:
-		if id, _ := k.inShell(); id != "" && !e.Subshell { // the shell runs one at a time: the end was not seen
-			if err := k.end(id, id, ""); err != nil {
+		if k.started = e.Sent; k.started.IsZero() {
+			k.started = e.At
+		}
+		if id, w := k.inShell(); id != "" && !e.Subshell {
+			if k.hasBegun(id, w, e) {
+				k.adopt(id, w, e)
+				return nil
+			}
+			if err := k.endUnseen(id); err != nil { // the shell runs one at a time
 				return err
 			}
 		}
@@ -172,9 +185,9 @@ func (k *follower) take(e jupyter.Event) error {
 			w := k.running[e.MsgID]
 			w.ended = e.Sent
 			w.queued = k.queue.within(k.pid, w.sent, w.ended)
-			return k.end(e.MsgID, e.MsgID, e.Outcome)
+			return errors.Join(k.end(e.MsgID, e.MsgID, e.Outcome), k.expectNow())
 		case k.running[met] != nil && e.Unseen && !e.Subshell:
-			return k.end(met, e.MsgID, e.Outcome)
+			return errors.Join(k.end(met, e.MsgID, e.Outcome), k.expectNow())
 		}
 	}
 	return nil
@@ -188,6 +201,7 @@ func (k *follower) record(id string, w *watched) error {
 	if _, err := k.recorder.Begin(spec); err != nil {
 		return err
 	}
+	w.recording = id
 	k.running[id] = w
 	if k.options.Audience != nil {
 		w.looks = newLooks(k.tools, k.recorder, id)
@@ -259,7 +273,13 @@ func (k *follower) recorded(id, msgID string, ending recorder.Ending) (*timeline
 	if out, ok := k.observer.Output(msgID); ok {
 		ending.Output = &timeline.Output{Messages: out.Messages, Bytes: out.Bytes, AtLeast: out.AtLeast}
 	}
-	rec, err := k.recorder.End(id, ending)
+	if !w.sent.IsZero() && !w.already {
+		ending.Began = timeline.Monotonic() - int64(time.Since(w.sent))
+	}
+	rec, err := k.recorder.End(w.recording, ending)
+	if err == nil && rec.Target.Cell != nil {
+		rec.Target.Cell.ExecutionCount = w.cell.ExecutionCount // of one that was recorded before its message came
+	}
 	if err == nil && w.already {
 		rec.Notes = append(rec.Notes, metNote)
 	}

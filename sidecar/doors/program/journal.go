@@ -66,6 +66,17 @@ func (j *journal) add(restarts int, w *watched) (row int) {
 	return len(f.index.Cells) - 1
 }
 
+// name takes over the number and the text of a cell that began without them.
+func (j *journal) name(w *watched) {
+	f := j.options.Folder
+	if f == nil {
+		return
+	}
+	c := &f.index.Cells[w.row]
+	c.Number, c.Code = w.cell.ExecutionCount, glance.FirstLine(w.cell.Text)
+	j.write()
+}
+
 // update takes over a cell's report, nil if there is none, and which of its files were written.
 func (j *journal) update(w *watched, r *report.View, files []File, written []string, trouble error, running bool) {
 	f := j.options.Folder

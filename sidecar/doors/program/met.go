@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -14,9 +15,12 @@ import (
 // start was not seen, from its memory: that the cell runs, in which line, its text and its
 // number. One that awaits is on no stack and is found when it runs again.
 
-// met is the id of the recording of a cell whose start was not seen. There is one at most: a
-// kernel's shell runs one cell at a time.
-const met = "met running"
+// met is the id of the recording of a cell whose start was not seen, announced that of one whose start is still to be
+// seen. There is one at most: a kernel's shell runs one cell at a time.
+const (
+	met       = "met running"
+	announced = "announced"
+)
 
 var metNote = timeline.Note{What: "cell", Reason: "it ran already when it was attached to; what it did before is not in this report"}
 
@@ -50,6 +54,60 @@ func (k *follower) inShell() (id string, w *watched) {
 		}
 	}
 	return "", nil
+}
+
+// announcement is a cell that is about to be executed, as who has it executed says.
+type announcement struct {
+	text string
+	at   time.Time
+}
+
+// expect records a cell that is about to be executed, before its message comes: code that keeps the GIL keeps the kernel
+// from sending it.
+func (k *follower) expect(a announcement) error {
+	k.expected = &a
+	if id, _ := k.inShell(); id != "" || k.recorder == nil {
+		return nil // the message of its end is on its way
+	}
+	return k.expectNow()
+}
+
+// expectNow does so where it had to wait for the cell before, unless its own message has come meanwhile.
+func (k *follower) expectNow() error {
+	a := k.expected
+	k.expected = nil
+	if a == nil || !k.started.Before(a.at) {
+		return nil
+	}
+	return k.record(announced, &watched{cell: &timeline.Cell{File: k.names(a.text), Text: a.text}, began: a.at})
+}
+
+// hasBegun reports whether the message of a start is that of the cell that is recorded in the shell.
+func (k *follower) hasBegun(id string, w *watched, e jupyter.Event) bool {
+	switch id {
+	case announced:
+		return w.cell.Text == e.Code
+	case met:
+		return w.cell.File == k.names(e.Code) && !e.Sent.IsZero() && e.Sent.Before(w.began)
+	}
+	return false
+}
+
+// adopt takes the message of the start of a cell that is recorded.
+func (k *follower) adopt(id string, w *watched, e jupyter.Event) {
+	delete(k.running, id)
+	k.running[e.MsgID] = w
+	w.cell.ExecutionCount, w.cell.Text, w.sent = e.ExecutionCount, e.Code, e.Sent
+	k.journal.name(w)
+}
+
+// endUnseen ends a cell whose end was not seen; of one that was announced and has not begun nothing is known.
+func (k *follower) endUnseen(id string) error {
+	if id == announced {
+		delete(k.running, id)
+		return k.recorder.Discard(id)
+	}
+	return k.end(id, id, "")
 }
 
 // lookForStart meets a cell whose start was not seen: it awaited when it was attached to, or

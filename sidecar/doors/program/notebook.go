@@ -114,9 +114,11 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 
 // notice is what the executor reports: one of these.
 type notice struct {
-	Kernel  string // the connection file of the kernel it has started
-	Missing string // the module that it lacks
-	Problem string // why it cannot execute the notebook
+	Kernel  string  // the connection file of the kernel it has started
+	Missing string  // the module that it lacks
+	Problem string  // why it cannot execute the notebook
+	Cell    *string // the text of the cell that it is about to have executed
+	At      int64   // then, in nanoseconds since 1970
 }
 
 // execution is a notebook that is executed.
@@ -197,7 +199,8 @@ func (e *execution) passOn() {
 func (e *execution) follow(ctx context.Context, tools func(pid int) Tools, o Options) (said notice, trouble error) {
 	defer e.notices.Close()
 	defer e.goes.Close() // it executes the notebook, whether it is followed or not
-	line, err := bufio.NewReader(e.notices).ReadBytes('\n')
+	notices := bufio.NewReader(e.notices)
+	line, err := notices.ReadBytes('\n')
 	if err != nil || json.Unmarshal(line, &said) != nil || said.Kernel == "" {
 		return said, nil
 	}
@@ -219,6 +222,7 @@ func (e *execution) follow(ctx context.Context, tools func(pid int) Tools, o Opt
 	k, err := attachKernel(ctx, tools, pid, 0, file, o, newJournal(o, "", pid))
 	defer k.close()
 	if err == nil {
+		k.announced = cellsOf(ctx, notices)
 		err = k.follow(ctx)
 	}
 	if errors.Is(err, errEnded) {
@@ -226,6 +230,29 @@ func (e *execution) follow(ctx context.Context, tools func(pid int) Tools, o Opt
 	}
 	k.showCut(false)
 	return said, err
+}
+
+// cellsOf passes on the texts of cells that the executor is about to have executed, until ctx ends.
+func cellsOf(ctx context.Context, notices *bufio.Reader) <-chan announcement {
+	cells := make(chan announcement)
+	go func() {
+		for {
+			line, err := notices.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			var said notice
+			if json.Unmarshal(line, &said) != nil || said.Cell == nil {
+				continue
+			}
+			select {
+			case cells <- announcement{*said.Cell, time.Unix(0, said.At)}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return cells
 }
 
 // wait returns when the execution has ended.

@@ -12,19 +12,20 @@ import (
 
 // watched is a cell that is recorded.
 type watched struct {
-	cell     *timeline.Cell
-	began    time.Time
-	sent     time.Time     // by the kernel: the message of its start
-	ended    time.Time     // by the kernel: that of its end; zero: not known, as sent may be
-	queued   time.Duration // for which its thread waited for a CPU, at most; 0: not known, too
-	already  bool          // it ran before it was watched
-	subshell bool
-	absent   int // for so many looks it was not on the kernel's stack
-	row      int // in the journal
-	next     time.Time
-	pause    time.Duration       // between reports while it runs
-	rec      *timeline.Recording // once it was cut short
-	looks    *looks              // nil without an audience
+	recording string // its id in the recorder
+	cell      *timeline.Cell
+	began     time.Time
+	sent      time.Time     // by the kernel: the message of its start
+	ended     time.Time     // by the kernel: that of its end; zero: not known, as sent may be
+	queued    time.Duration // for which its thread waited for a CPU, at most; 0: not known, too
+	already   bool          // it ran before it was watched
+	subshell  bool
+	absent    int // for so many looks it was not on the kernel's stack
+	row       int // in the journal
+	next      time.Time
+	pause     time.Duration       // between reports while it runs
+	rec       *timeline.Recording // once it was cut short
+	looks     *looks              // nil without an audience
 }
 
 // length is for how long the cell ran by the kernel's own times; 0: not known. The recording begins and ends when
@@ -101,11 +102,11 @@ func (k *follower) look() error {
 		return err
 	}
 	now := time.Now()
-	for id, w := range k.running {
+	for _, w := range k.running {
 		if now.Before(w.next) || k.options.Folder == nil {
 			continue
 		}
-		k.soFar(id, w)
+		k.soFar(w)
 		w.pause = min(2*w.pause, partialEvery)
 		w.next = time.Now().Add(max(w.pause, time.Duration(float64(time.Since(now))/partialShare)))
 	}
@@ -147,9 +148,9 @@ func outcomeText(outcome string) string {
 }
 
 // soFar writes the report of a cell that runs, as it is now.
-func (k *follower) soFar(id string, w *watched) {
+func (k *follower) soFar(w *watched) {
 	defer func() { _ = recover() }() // the report at the end says it
-	rec, err := k.recorder.SoFar(id)
+	rec, err := k.recorder.SoFar(w.recording)
 	if err != nil {
 		return
 	}

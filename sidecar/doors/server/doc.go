@@ -57,6 +57,15 @@
 // from before the folder has its name. A start that takes more than 5 s ends itself,
 // for its launcher has given up.
 //
+// A cell that waits for nobody is announced, too: the socket "c" in the folder takes datagrams, which its thread
+// sends itself, each one JSON object of at most 64 KiB.
+//
+//	{"token": "…", "begin": {BeginRequest}, "delay_ns": 5000000}
+//	{"token": "…", "over": "cell_id"}
+//
+// The recording begins delay_ns after the first, unless its Begin has come before, which else finds it begun: code that
+// keeps the GIL keeps the extension's thread from calling. The second stops what has begun so; its End is still to come.
+//
 // Of a kernel that died in a cell a last report is kept, for the next kernel of the same notebook: the file KEY.json,
 // 0600, in the folder omni_perf-last-UID, 0700, beside the sidecars' folders. KEY is what Hello calls the notebook.
 // Whoever reads it removes it; a sidecar that starts removes those that are older than a day.

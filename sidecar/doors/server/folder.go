@@ -19,6 +19,7 @@ import (
 
 const (
 	socketName = "s"
+	cellsName  = "c"
 	logName    = "log"
 	hookName   = "omni_perf.zip"
 	maxSocket  = 107 // bytes of a unix socket's path, without the NUL
@@ -35,7 +36,7 @@ var (
 // then was left by a sidecar that was killed on its first steps.
 const newFor = time.Minute
 
-// Folder is the sidecar's own folder: 0700, with the socket and the log in it, for a
+// Folder is the sidecar's own folder: 0700, with the sockets and the log in it, for a
 // program also the step hook, and rings of processes that record their GPUs, and nothing else. A lock on it shows other sidecars that its owner lives.
 type Folder struct {
 	Path string
@@ -154,7 +155,7 @@ func isOurs(folder *os.File, name string) bool {
 	if unix.Fstatat(int(folder.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || int(st.Uid) != os.Geteuid() {
 		return false
 	}
-	return name == socketName && st.Mode&unix.S_IFMT == unix.S_IFSOCK ||
+	return (name == socketName || name == cellsName) && st.Mode&unix.S_IFMT == unix.S_IFSOCK ||
 		(name == logName || name == hookName || cupti.IsFile(name)) && st.Mode == unix.S_IFREG|0o600
 }
 
@@ -171,6 +172,9 @@ func empty(folder *os.File) {
 
 // Socket is the path of the sidecar's socket.
 func (f *Folder) Socket() string { return filepath.Join(f.Path, socketName) }
+
+// Cells is the path of the socket that cells are announced at.
+func (f *Folder) Cells() string { return filepath.Join(f.Path, cellsName) }
 
 // Log is the path of the log when no other was asked for.
 func (f *Folder) Log() string { return filepath.Join(f.Path, logName) }

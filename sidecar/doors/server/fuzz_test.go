@@ -62,3 +62,28 @@ func FuzzUnpack(f *testing.F) {
 		_, _ = s.Report(t.Context(), &api.ReportRequest{ReportGzip: packed, Format: format})
 	})
 }
+
+// A datagram comes from whoever is the same user.
+func FuzzAnnouncement(f *testing.F) {
+	f.Add([]byte(`{"token":"t","begin":{"cellId":"1","automatic":true,"startedNs":"5","coroutine":"7"},"delay_ns":5000000}`))
+	f.Add([]byte(`{"token":"t","over":"1"}`))
+	f.Add([]byte(`{"token":"t","begin":{"cellId":"1","children":"no such"},"delay_ns":-9223372036854775808}`))
+	s := NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{Recorder: recorder.New(recorder.Options{Target: timeline.Target{PID: 7}})})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, ok := parseAnnouncement(text, "t")
+		if _, other := parseAnnouncement(text, "another"); other && ok {
+			t.Fatal("two tokens are right")
+		}
+		if !ok {
+			return
+		}
+		if a.Delay < 0 || a.Delay > maxDelay || a.Begin != nil && a.Begin.CellId == "" {
+			t.Fatalf("%+v", a)
+		}
+		s.Announced(a)
+		if a.Begin != nil {
+			s.Announced(Announcement{Over: a.Begin.CellId})
+			_, _ = s.End(t.Context(), &api.EndRequest{CellId: a.Begin.CellId, Quiet: true})
+		}
+	})
+}

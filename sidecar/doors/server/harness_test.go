@@ -96,6 +96,7 @@ type panicSession struct {
 	api.UnimplementedOmniPerfServer
 }
 
+func (panicSession) Announced(Announcement)    {}
 func (panicSession) Close()                    {}
 func (panicSession) KernelEnded(Exit, *Folder) {}
 

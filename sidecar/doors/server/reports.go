@@ -60,6 +60,8 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 	s.mu.Lock()
 	cell, output := s.cells[req.CellId], s.output
 	delete(s.cells, req.CellId)
+	delete(s.announced, req.CellId)
+	over := cell != nil && cell.over
 	if cell == nil {
 		s.given = append(s.given, req.CellId)
 		s.given = s.given[max(0, len(s.given)-maxGiven):]
@@ -78,9 +80,12 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 	}
 	length := time.Duration(max(ended-began, 0))
 	row := cell.entry(length, req.Outcome)
-	if cell.begin.Automatic && length < time.Duration(cell.begin.ThresholdNs) {
+	if over || cell.begin.Automatic && length < time.Duration(cell.begin.ThresholdNs) {
 		row.Short = true
 		s.shelf.Add(row, nil)
+		if over {
+			return &api.EndResponse{}, nil
+		}
 		return &api.EndResponse{}, callErrorOrNil(s.Recorder.Discard(req.CellId))
 	}
 

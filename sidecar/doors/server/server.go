@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -59,7 +60,8 @@ type Session interface {
 	api.OmniPerfServer
 	// KernelEnded ends recordings in progress when the kernel has ended, and keeps a last report beside folder.
 	KernelEnded(exit Exit, folder *Folder)
-	Close() // ends recordings in progress
+	Announced(Announcement) // in the order in which they were sent
+	Close()                 // ends recordings in progress
 }
 
 // Serve runs a sidecar until its kernel ends, SIGTERM arrives or ctx is done. An
@@ -108,6 +110,7 @@ type sidecar struct {
 	kernel   *kernel
 	folder   *Folder
 	listener *listener
+	cells    *net.UnixConn // takes announcements
 	logFile  *os.File
 	log      *slog.Logger
 	notes    []string // for the user
@@ -136,6 +139,9 @@ func prepare(c Config) (s *sidecar, err error) {
 		return s, err
 	}
 	if s.listener, err = listen(s.folder.Socket(), s.log); err != nil {
+		return s, err
+	}
+	if s.cells, err = listenForCells(s.folder.Cells()); err != nil {
 		return s, err
 	}
 	s.session = c.Session(Start{s.start.KernelPID, s.log, s.logFile.Name(), s.notes, s.folder.Path})
@@ -212,6 +218,7 @@ func closeStreams() {
 func (s *sidecar) serve(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.grpc.Serve(s.listener) }()
+	go hear(s.cells, s.start.Token, s.session.Announced)
 	watched := make(chan string, 1)
 	go func() { watched <- s.watch(ctx) }()
 
@@ -271,6 +278,9 @@ func (s *sidecar) remove() {
 	}
 	if s.listener != nil {
 		s.listener.Close()
+	}
+	if s.cells != nil {
+		s.cells.Close()
 	}
 	if s.folder != nil {
 		if err := s.folder.Remove(); err != nil && s.log != nil {

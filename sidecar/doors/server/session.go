@@ -78,6 +78,8 @@ type kernelSession struct {
 	reason   error
 	output   Output // nil where IOPub is not observed
 	cells    map[string]*cellState
+	// announced are cells whose Begin is still to come.
+	announced map[string]*announced
 	// given holds the ids of cells that were ended before they began: the extension
 	// gave up waiting, and its calls arrived in another order.
 	given   []string
@@ -90,6 +92,7 @@ type cellState struct {
 	memory  host.Memory   // when it began
 	started int64         // CLOCK_MONOTONIC
 	late    time.Duration // after its cell; known at its end
+	over    bool          // it was announced to be: nothing of it is recorded any more
 	live    liveCell
 }
 
@@ -98,7 +101,7 @@ func NewSession(start Start, tools Tools) Session {
 	tools.Log = start.Log
 	return &kernelSession{
 		Tools: tools, kernelPID: start.KernelPID, logFile: start.LogFile, folder: start.Folder, notes: start.Notes,
-		started: time.Now(), cells: make(map[string]*cellState), memory: host.WatchMemory(start.KernelPID),
+		started: time.Now(), cells: make(map[string]*cellState), announced: make(map[string]*announced), memory: host.WatchMemory(start.KernelPID),
 	}
 }
 
@@ -180,6 +183,13 @@ func (s *kernelSession) Begin(ctx context.Context, req *api.BeginRequest) (*api.
 	if ctx.Err() != nil || s.givenUp(req.CellId) {
 		return nil, status.Error(codes.Canceled, "The recording was given up before it began.")
 	}
+	if resp := s.begun(req); resp != nil {
+		return resp, nil
+	}
+	return s.begin(ctx, req)
+}
+
+func (s *kernelSession) begin(ctx context.Context, req *api.BeginRequest) (*api.BeginResponse, error) {
 	// The cell's code runs when this call has been answered: the time that the
 	// extension asked at, req.StartedNs, holds the call itself, too.
 	started := timeline.Monotonic()

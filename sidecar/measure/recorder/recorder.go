@@ -160,7 +160,8 @@ type Spec struct {
 
 // Ending says how it ended.
 type Ending struct {
-	At      int64 // CLOCK_MONOTONIC; 0 = now
+	Began   int64 // CLOCK_MONOTONIC, if later than its recording did; 0 = as that did
+	At      int64 // likewise; 0 = now
 	Outcome string
 	Marks   []Mark
 	Sources []timeline.Source
@@ -278,6 +279,14 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 	return outside, nil
 }
 
+// Know takes in what became known of the target's code, and of the profiler's own threads in it, after a recording began.
+func (r *Recorder) Know(sources []timeline.Source, ownThreads []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sources.add(sources...)
+	r.opts.Own.add(ownThreads)
+}
+
 // publishCoroutinesLocked reports to the collectors of the run in which coroutines its cells run.
 func (r *Recorder) publishCoroutinesLocked() {
 	if r.run != nil {
@@ -324,6 +333,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	if ended <= 0 || ended > now {
 		ended = now
 	}
+	c.started = min(max(c.started, ending.Began), now)
 	ended = max(ended, c.started)
 	r.sources.add(ending.Sources...)
 	r.noteLoadedLocked(ending.Loaded)
