@@ -68,7 +68,10 @@ func FuzzAnnouncement(f *testing.F) {
 	f.Add([]byte(`{"token":"t","begin":{"cellId":"1","automatic":true,"startedNs":"5","coroutine":"7"},"delay_ns":5000000}`))
 	f.Add([]byte(`{"token":"t","over":"1"}`))
 	f.Add([]byte(`{"token":"t","begin":{"cellId":"1","children":"no such"},"delay_ns":-9223372036854775808}`))
-	s := NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{Recorder: recorder.New(recorder.Options{Target: timeline.Target{PID: 7}})})
+	s := NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{
+		Recorder: recorder.New(recorder.Options{Target: timeline.Target{PID: 7}}),
+		Analyse:  func(rec *timeline.Recording) (*report.View, error) { return report.Build(rec, nil, report.Options{}) },
+	})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		a, ok := parseAnnouncement(text, "t")
 		if _, other := parseAnnouncement(text, "another"); other && ok {
