@@ -72,10 +72,11 @@ func (t *textWriter) tracks(d *digest) {
 	}
 }
 
-// beside is what is said to the right of a sparkline: of a scale that does not begin at 0 its ends.
+// beside is what is said to the right of a sparkline: where its scale does not begin at 0 the least and the
+// largest value.
 func (t *trackLane) beside() string {
 	if t.base > 0 {
-		return t.scale
+		return t.extent
 	}
 	return t.value + " " + t.aside
 }

@@ -27,7 +27,7 @@ type trackLane struct {
 	peaks        bool // of points that are merged the largest is shown, not their mean
 	points       []scene.Point
 	base, top    float64             // values at the lane's lower and upper edge
-	scale        string              // from base to top, where base is not 0
+	extent       string              // the least and the largest value, where base is not 0
 	idle         []timeline.Interval // shades this lane alone
 	marks        []growthMark
 }
@@ -319,8 +319,9 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 	lane.value, lane.aside = figuresOf(t, spec, points, mean, peak, limit)
 	if t.Kind == report.Gauge {
 		lane.low = true
-		if lane.base, lane.top = scaleOf(points, peak, lane.top); lane.base > 0 {
-			lane.scale = words.QuantityRange(lane.base, lane.top, t.Unit)
+		least := leastOf(points, peak)
+		if lane.base, lane.top = scaleOf(least, peak, lane.top); lane.base > 0 {
+			lane.extent = words.QuantityRange(least, peak, t.Unit)
 		}
 	}
 	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, words.Quantity(mean, t.Unit), words.Quantity(peak, t.Unit), sources[0])
@@ -347,7 +348,10 @@ func figuresOf(t *report.Track, spec trackSpec, points []scene.Point, mean, peak
 	case spec.peak:
 		value, aside = words.Quantity(peak, t.Unit), "peak"
 	case t.Unit == "tasks":
-		aside = "peak " + words.Short(peak, 2)
+		aside = "peak " + words.Short(peak, 1)
+		if peak >= 10 { // a mean over a part of the lane's width, as all of its values are
+			aside = "peak " + words.Short(peak, 0)
+		}
 	case t.Unit == "cores" && limit > 0:
 		aside = "of " + words.Short(limit, 2)
 	default:
@@ -419,13 +423,7 @@ const (
 
 // scaleOf is a gauge's scale: from 0 to top, or, where the change would vanish on it, from just below the least
 // value to just above the peak.
-func scaleOf(points []scene.Point, peak, top float64) (base, upper float64) {
-	least := peak
-	for _, p := range points {
-		if isNumber(p.Value) {
-			least = min(least, p.Value)
-		}
-	}
+func scaleOf(least, peak, top float64) (base, upper float64) {
 	change := peak - least
 	if change >= vanishes*peak || change < still*peak {
 		return 0, top
@@ -433,10 +431,22 @@ func scaleOf(points []scene.Point, peak, top float64) (base, upper float64) {
 	return max(least-0.1*change, 0), peak + 0.1*change
 }
 
-// brief is what is said to the right of a lane that has room for one line: of a scale that does not begin at 0 its ends.
+// leastOf is the least value of a curve with that peak.
+func leastOf(points []scene.Point, peak float64) float64 {
+	least := peak
+	for _, p := range points {
+		if isNumber(p.Value) {
+			least = min(least, p.Value)
+		}
+	}
+	return least
+}
+
+// brief is what is said to the right of a lane that has room for one line: where its scale does not begin at 0 the
+// least and the largest value.
 func (t *trackLane) brief() string {
 	if t.base > 0 {
-		return t.scale
+		return t.extent
 	}
 	return t.value
 }

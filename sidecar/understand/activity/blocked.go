@@ -19,6 +19,7 @@ type Blocked struct {
 	Longest  timeline.Nanos
 	Times    int
 	Holder   Holding // of a lock, or a thread that was to end
+	Threads  string  // those that had the lock in turn, by what their names have in common; empty: it was one
 }
 
 // Holding is where a thread was for most of the time that another waited for it, or for a lock that it had, by the innermost line
@@ -79,14 +80,49 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 		sum.Holder = holding(rec, frames)
 	}
 	out := make([]Blocked, 0, len(sums))
+	turns := make(map[turn][]*Blocked)
 	for _, sum := range sums {
-		out = append(out, *sum)
+		if rec.Objects[sum.Object].Kind != timeline.ObjectLock || sum.Holder.Place.Line == 0 {
+			out = append(out, *sum)
+			continue
+		}
+		t := turn{sum.Process, sum.Place, sum.Holder.Place}
+		turns[t] = append(turns[t], sum)
+	}
+	for _, had := range turns {
+		out = append(out, inTurn(rec, had))
 	}
 	slices.SortFunc(out, func(a, b Blocked) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Place.File, b.Place.File),
 			cmp.Compare(a.Place.Line, b.Place.Line), cmp.Compare(a.Object, b.Object))
 	})
 	return out
+}
+
+// turn is a line at which a lock was waited for, and the line at which another thread had it.
+type turn struct {
+	process     int
+	place, held Place
+}
+
+// inTurn sums up the waits for a lock that several threads had at one line, as those of a pool do.
+func inTurn(rec *timeline.Recording, had []*Blocked) Blocked {
+	slices.SortFunc(had, func(a, b *Blocked) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Object, b.Object)) })
+	sum := *had[0]
+	var names []string
+	for i, b := range had {
+		if i > 0 {
+			sum.Time, sum.Main, sum.Times, sum.Longest = sum.Time+b.Time, sum.Main+b.Main, sum.Times+b.Times, max(sum.Longest, b.Longest)
+			sum.Holder.Time += b.Holder.Time
+		}
+		if h := rec.Objects[b.Object].Holder; h >= 0 && int(h) < len(rec.Threads) && !slices.Contains(names, rec.Threads[h].Name) {
+			names = append(names, rec.Threads[h].Name)
+		}
+	}
+	if len(names) > 1 {
+		sum.Threads = cmp.Or(commonName(names), "threads")
+	}
+	return sum
 }
 
 // runsMeanwhile adds for how long a thread was at which frames of the user's own during a span of another one.

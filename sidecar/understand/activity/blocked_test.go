@@ -87,3 +87,63 @@ func TestALockIsOfTheThreadThatHasIt(t *testing.T) {
 		t.Errorf("%+v had the lock for less than most of the time", a)
 	}
 }
+
+// The threads of a pool have a lock in turn: what is waited for is the line at which they have it.
+func TestALockThatThreadsHaveInTurnIsOneRow(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Processes, r.Target.PID = []timeline.Process{{PID: 7}}, 7
+	})
+	line := func(line int) timeline.NodeID {
+		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "/u/a.py", Line: line, FirstLine: 1}))
+	}
+	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
+	b.Set(main, 0, line(1), timeline.StateWaiting, false)
+	names := []string{"ThreadPoolExecutor-0_0", "ThreadPoolExecutor-0_1", "ThreadPoolExecutor-1_0", "ThreadPoolExecutor-1_1"}
+	for i, name := range names { // two pools, one after the other
+		pool, inPool := i/2, i%2
+		first := timeline.Nanos(pool) * 100 * ms
+		id := b.Thread(timeline.Thread{PID: 7, NativeID: 8 + i, Name: name, OnCPU: -1})
+		other := b.Object(timeline.Object{Call: "lock", Kind: timeline.ObjectLock, Holder: id + 1 - 2*timeline.ThreadID(inPool)})
+		for turn := range 4 {
+			at := first + timeline.Nanos(turn)*20*ms
+			if turn%2 == inPool {
+				b.Set(id, at, line(5), timeline.StatePython, false)
+				continue
+			}
+			b.Set(id, at, line(4), timeline.StateWaiting, false)
+			b.SetWait(id, at, timeline.WaitLock, other)
+		}
+		b.End(id, first+80*ms)
+	}
+	rec := b.Snapshot(200 * ms)
+	got := BlockedOn(rec, func(*timeline.Thread) int { return 0 }, func(timeline.FrameID) bool { return true })
+	if len(got) != 1 {
+		t.Fatalf("%d rows, want one: %+v", len(got), got)
+	}
+	if w := got[0]; w.Time != 160*ms || w.Times != 8 || w.Longest != 20*ms || w.Threads != "ThreadPoolExecutor" || w.Holder.Place.Line != 5 {
+		t.Errorf("%+v", w)
+	}
+	actors := NewBystanders(NewStacks(rec, NewSource(rec, nil)), &rec.Threads[main]).ThreadsDuring([]timeline.Interval{timeline.Between(0, 200*ms)})
+	if len(actors) != 1 || actors[0].Count != 2 || actors[0].Name != "ThreadPoolExecutor" || actors[0].Queued < 0.35 {
+		t.Errorf("%+v, want two threads at a time of one name, which waited for half of their time", actors)
+	}
+}
+
+func TestWhatNamesOfThreadsHaveInCommon(t *testing.T) {
+	for want, names := range map[string][]string{
+		"work":                 {"Thread-1 (work)", "Thread-2 (work)"},
+		"ThreadPoolExecutor-0": {"ThreadPoolExecutor-0_3", "ThreadPoolExecutor-0_1"},
+		"ThreadPoolExecutor":   {"ThreadPoolExecutor-0_3", "ThreadPoolExecutor-12_1"},
+		"loader-1":             {"loader-1"},
+		"":                     {"Thread-1", "Thread-2"},
+	} {
+		if got := commonName(names); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
+		}
+	}
+	if got := commonName([]string{"loader", "writer"}); got != "" {
+		t.Errorf("%q", got)
+	}
+}

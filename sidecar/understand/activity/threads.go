@@ -88,7 +88,7 @@ func (c *Bystanders) ThreadsDuring(where []timeline.Interval) []Actor {
 	}
 	var list []Actor
 	for did, threads := range groups {
-		a := Actor{Count: len(threads), Cause: did.Cause, Place: did.Place, CPU: used[did]}
+		a := Actor{Count: atOnce(threads), Cause: did.Cause, Place: did.Place, CPU: used[did]}
 		var names []string
 		for i, t := range threads {
 			names = append(names, t.Name)
@@ -98,11 +98,46 @@ func (c *Bystanders) ThreadsDuring(where []timeline.Interval) []Actor {
 			}
 			a.End = max(a.End, end)
 		}
-		a.Name = commonName(names)
+		a.Name, a.Queued = commonName(names), c.queued(threads, where)
 		list = append(list, a)
 	}
 	slices.SortFunc(list, byWork)
 	return list
+}
+
+// queued is the share of their time in some intervals for which threads waited for locks that others had.
+func (c *Bystanders) queued(threads []bystander, where []timeline.Interval) float64 {
+	waited, lived := timeline.Nanos(0), timeline.Nanos(0)
+	for _, t := range threads {
+		for _, s := range t.Spans {
+			timeline.Overlap(where, s.Start, s.End, func(_ int, part timeline.Nanos) {
+				lived += part
+				if int(s.On) < len(c.s.Rec.Objects) && s.On > 0 && c.s.Rec.Objects[s.On].Kind == timeline.ObjectLock {
+					waited += part
+				}
+			})
+		}
+	}
+	return float64(waited) / float64(max(lived, 1))
+}
+
+// atOnce is how many of some threads lived at a time, at most: the threads of pools that followed each other count once.
+func atOnce(threads []bystander) (most int) {
+	type change struct {
+		at timeline.Nanos
+		by int
+	}
+	var changes []change
+	for _, t := range threads {
+		changes = append(changes, change{t.Spans[0].Start, 1}, change{t.Spans[len(t.Spans)-1].End, -1})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) }) // ends first
+	alive := 0
+	for _, c := range changes {
+		alive += c.by
+		most = max(most, alive)
+	}
+	return max(most, min(len(threads), 1))
 }
 
 // byWork orders actors by what they used, then so that the order is always the same.
@@ -196,25 +231,35 @@ func (c *Bystanders) HoldersDuring(where []timeline.Interval) []Actor {
 }
 
 // commonName is what the names of several threads have in common: the function of
-// "Thread-1 (work)", the pool of "ThreadPoolExecutor-0_3"; empty when nothing.
+// "Thread-1 (work)", the pool of "ThreadPoolExecutor-0_3", the kind of several pools; empty when nothing.
 func commonName(names []string) string {
-	common := ""
-	for i, name := range names {
-		if _, target, ok := strings.Cut(name, " ("); ok && strings.HasPrefix(name, "Thread-") {
-			name = strings.TrimSuffix(target, ")")
-		} else if len(names) > 1 {
-			name = strings.TrimRight(name, "0123456789")
-			name = strings.TrimRight(name, "-_ #")
+	common, alike := "", true
+	for round := 0; round < 2; round++ {
+		common, alike = "", true
+		for i, name := range names {
+			if _, target, ok := strings.Cut(name, " ("); ok && strings.HasPrefix(name, "Thread-") {
+				name = strings.TrimSuffix(target, ")")
+			} else if len(names) > 1 {
+				for range round + 1 {
+					name = withoutNumber(name)
+				}
+			}
+			alike = alike && (i == 0 || name == common)
+			common = name
 		}
-		if i > 0 && name != common {
-			return ""
+		if alike {
+			break
 		}
-		common = name
 	}
-	if strings.HasPrefix(common, "Thread-") || common == "Thread" { // says nothing
+	if !alike || strings.HasPrefix(common, "Thread-") || common == "Thread" { // says nothing
 		return ""
 	}
 	return common
+}
+
+// withoutNumber is a name without the number at its end.
+func withoutNumber(name string) string {
+	return strings.TrimRight(strings.TrimRight(name, "0123456789"), "-_ #")
 }
 
 // Turns is what the threads that were active in some intervals worked then, and for how long

@@ -405,8 +405,21 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	}
 }
 
-func awaiting(_ *evidence, a activity.Account, m *measured) {
-	if a.Visits >= manyVisits {
+// waitsForEvents is an event loop without anything to do, where what its tasks waited for is not known.
+func waitsForEvents(e *evidence) measured {
+	for _, known := range []measured{tasksWait(e), awaitsInTurn(e)} {
+		if known.low >= waitsForEventsShare {
+			return nothing // the line of the thread would be that at which one task waits for the others
+		}
+	}
+	return hostRule(awaiting, activity.EventLoop)(e)
+}
+
+// waitsForEventsShare is the share of the recording from which on an event loop that waits is a finding.
+const waitsForEventsShare = 0.30
+
+func awaiting(e *evidence, a activity.Account, m *measured) {
+	if a.Visits >= manyVisits && len(e.stacks.TasksAt(e.main.Process)) == 0 {
 		m.Advice = AwaitTogether
 	}
 }

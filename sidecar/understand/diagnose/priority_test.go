@@ -132,9 +132,7 @@ var pairs = []struct {
 	{OneLine, WaitsForLock, of100(OneLine, 60, WaitsForLock, 40)},
 	{WaitsForEvents, Computing, of100(WaitsForEvents, 60, Computing, 40)},
 	{OneLine, WaitsForEvents, of100(OneLine, 60, WaitsForEvents, 40)},
-	{TasksWait, WaitsForEvents, of100(WaitsForEvents, 60, Computing, 40).with(tasksAt(timeline.AwaitsOther, 4, 18, 1, 0, 10*sec))},
 	{OneLine, TasksWait, of100(OneLine, 60, WaitsForEvents, 40).with(tasksAt(timeline.AwaitsOther, 4, 18, 1, 0, 10*sec))},
-	{AwaitsInTurn, WaitsForEvents, of100(WaitsForEvents, 60, Computing, 40).with(tasksAt(timeline.AwaitsOther, 4, 1, 20, 0, 10*sec))},
 	{OneLine, AwaitsInTurn, of100(OneLine, 60, WaitsForEvents, 40).with(tasksAt(timeline.AwaitsOther, 4, 1, 20, 0, 10*sec))},
 	{LoopBlocked, OneLine, of100(OneLine, 60, WaitsForEvents, 40).with(tasksAt(timeline.AwaitsTurn, 4, 19, 1, 0, 9*sec))},
 	{LoopBlocked, Sleeps, of100(Sleeps, 60, WaitsForEvents, 40).with(tasksAt(timeline.AwaitsTurn, 4, 19, 1, 0, 9*sec))},
@@ -230,6 +228,21 @@ func TestWhatComesBeforeWhat(t *testing.T) {
 				t.Errorf("%s does not come before %s: %v", p.first, p.then, found)
 			}
 		})
+	}
+}
+
+// Where it is known what tasks waited for, the thread's line is that at which one of them waits for the others.
+func TestAnIdleLoopIsSaidOnce(t *testing.T) {
+	idle := of100(WaitsForEvents, 60, Computing, 40)
+	for want, in := range map[FindingID]scene{
+		WaitsForEvents: idle,
+		TasksWait:      idle.with(tasksAt(timeline.AwaitsOther, 4, 18, 1, 0, 10*sec)),
+		AwaitsInTurn:   idle.with(tasksAt(timeline.AwaitsOther, 4, 1, 20, 0, 10*sec)),
+	} {
+		found := ids(Run(in.record()).Findings)
+		if !slices.Contains(found, want) || want != WaitsForEvents && slices.Contains(found, WaitsForEvents) {
+			t.Errorf("found %v, want %s alone of an idle loop", found, want)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ var cpuRules = []rule{
 	{id: WaitsForChildren, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForChildren, activity.Child)},
 	{id: WaitsForThreads, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForThreads, activity.Thread)},
 	{id: WaitsForLock, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForLock, activity.Lock)},
-	{id: WaitsForEvents, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(awaiting, activity.EventLoop)},
+	{id: WaitsForEvents, severity: Info, threshold: waitsForEventsShare, group: timeSpent, weight: plainly, measure: waitsForEvents},
 	{id: TasksWait, severity: Info, threshold: 0.30, group: timeSpent, weight: moreThan, measure: tasksWait},
 	{id: AwaitsInTurn, severity: Warning, threshold: 0.30, group: timeSpent, weight: moreThan, measure: awaitsInTurn},
 	{id: LoopBlocked, severity: Warning, threshold: 0.20, group: timeSpent, weight: wasted, measure: loopBlocked},

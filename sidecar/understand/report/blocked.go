@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -16,7 +17,8 @@ type Blocked struct {
 	Process  int    `json:"process"`
 	Call     string `json:"call"`
 	Kind     string `json:"kind"`
-	// Object is a file's path, whom a socket is connected to, or the thread that had a lock, or was to end; empty: not known, or left
+	// Object is a file's path, whom a socket is connected to, or the thread that had a lock (of several that had it at one line what their
+	// names have in common), or was to end; empty: not known, or left
 	// out by the user's wish.
 	Object    string `json:"object"`
 	BlockedNS int64  `json:"blocked_ns"` // summed over threads
@@ -53,7 +55,7 @@ func (b *builder) blocked() {
 			row.Object = b.names.file(object.Name)
 		case timeline.ObjectLock, timeline.ObjectThread:
 			if h := object.Holder; h >= 0 && int(h) < len(b.rec.Threads) {
-				row.Object, row.Holder = clean(b.rec.Threads[h].Name), b.holder(w.Holder)
+				row.Object, row.Holder = clean(cmp.Or(w.Threads, b.rec.Threads[h].Name)), b.holder(w.Holder)
 			}
 		}
 		b.doc.Blocked = append(b.doc.Blocked, row)

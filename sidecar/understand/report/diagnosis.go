@@ -377,6 +377,9 @@ func actorObject(a activity.Actor) map[string]any {
 	if a.Exit != nil {
 		actor["exit_code"] = *a.Exit
 	}
+	if a.Queued > 0 {
+		actor["queued_share"] = a.Queued
+	}
 	return actor
 }
 
