@@ -212,6 +212,25 @@ func TestABusyMachineIsNoDifference(t *testing.T) {
 	}
 }
 
+// A program that waits computes for moments, of which two looks do not know how long they were.
+func TestAProgramThatWaitsDoesNotLackACPU(t *testing.T) {
+	waits := twosides.Training()
+	waits.GPU = false
+	for i := range waits.Parts {
+		waits.Parts[i].Waits = i > 0
+	}
+	all := 0.0
+	for _, part := range waits.Parts {
+		all += float64(part.Mean)
+	}
+	waits.Parts[0].Mean = time.Duration(0.03 * all)
+	waits.OnCPU = 0.01
+	c := compare(t, record(t, waits, 1), record(t, waits, 2))
+	if starved := c.After.Runs[0].Starved; starved != 0 {
+		t.Errorf("%v of its computing had no CPU; it computes for 3 %% of the time", starved)
+	}
+}
+
 func TestReportsAreAsTheyWere(t *testing.T) {
 	a, b := record(t, twosides.Training(), 1), record(t, twosides.Faster(), 2)
 	before, _ := json.Marshal(a[0].Document)

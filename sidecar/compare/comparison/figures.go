@@ -139,11 +139,14 @@ func starvedOf(v *report.View) float64 {
 			onCPU += *t.OnCPUNS
 		}
 	}
-	if computing <= 0 {
-		return 0
+	if computing <= 0 || float64(computing-onCPU) < leastStarved*float64(v.DurationNS) {
+		return 0 // of a program that mostly waits: what its threads wanted between two looks is not known so well
 	}
 	return max(1-float64(onCPU)/float64(computing), 0)
 }
+
+// leastStarved is the share of the duration for which threads must have lacked a CPU, for that to be known.
+const leastStarved = 0.05
 
 // computingOf is the time in which a thread computed, or wanted to.
 func computingOf(times report.StateTimes) (ns int64) {

@@ -22,6 +22,7 @@ type Part struct {
 	Mean     time.Duration // in a step
 	Spread   float64       // standard deviation from step to step, of the mean
 	Busy     bool          // a GPU works meanwhile
+	Waits    bool          // it does not compute
 }
 
 // Program is a cell.
@@ -104,7 +105,11 @@ func (p Program) sample(b *timeline.Builder, thread timeline.ThreadID, parts []s
 		for next < len(parts)-1 && parts[next].end <= now {
 			next++
 		}
-		b.Set(thread, (last+now)/2, p.stack(b, parts[next].part), timeline.StatePython, false)
+		state := timeline.StatePython
+		if parts[next].part.Waits {
+			state = timeline.StateWaiting
+		}
+		b.Set(thread, (last+now)/2, p.stack(b, parts[next].part), state, false)
 		last = now
 	}
 }
