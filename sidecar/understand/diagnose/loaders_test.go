@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // loader is a worker of a data loader that loads all the time, on a machine without a free CPU.
@@ -60,6 +61,38 @@ func TestWorkersThatAreStartedAgainAndAgainAreToStay(t *testing.T) {
 		}
 		if got != test.want {
 			t.Errorf("%d workers of %v: %q is advised, want %q", test.count, test.life, got, test.want)
+		}
+	}
+}
+
+// What a loader without workers took, as that of a validation, was no wait for those of another one.
+func TestALoaderWithoutWorkersIsNotWaitedFor(t *testing.T) {
+	const here = "_SingleProcessDataLoaderIter._next_data"
+	for _, test := range []struct {
+		name                  string
+		workers, here, others timeline.Nanos
+		took                  timeline.Nanos
+		cause                 activity.Cause
+	}{
+		{"both, most of it the workers", 5 * sec, 2 * sec, 3 * sec, 5 * sec, activity.LoadWorker},
+		{"enough together alone", 25 * sec / 10, 2 * sec, 55 * sec / 10, 45 * sec / 10, activity.Load},
+		{"most of it without workers", 2 * sec, 5 * sec, 3 * sec, 7 * sec, activity.LoadHere},
+	} {
+		s := scene{acts: []act{
+			{test.workers, 1, dataloaderFile, workers, timeline.StateWaiting, 0}, {test.here, 2, dataloaderFile, here, timeline.StatePython, 0},
+			{test.others, 8, "", "", timeline.StatePython, 0},
+		}}
+		found := false
+		for _, f := range Run(s.record()).Findings {
+			if f.ID == LoadsData {
+				found = true
+				if f.Time != test.took || f.Cause != test.cause {
+					t.Errorf("%s: %v took %v, want %v of %v", test.name, f.Cause, f.Time, test.cause, test.took)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: not found", test.name)
 		}
 	}
 }

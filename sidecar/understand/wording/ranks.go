@@ -62,9 +62,9 @@ func RankLine(rank int, most, median, low, high timeline.Nanos, above, steps int
 
 // straggler names the rank that the others waited for, and where it was longer than they.
 func (s Scope) straggler(f diagnose.Finding) string {
-	who := "the other rank"
+	who, they := "the other rank", "the other"
 	if f.Count > 2 {
-		who = fmt.Sprintf("the other %d ranks", f.Count-1)
+		who, they = fmt.Sprintf("the other %d ranks", f.Count-1), "they were"
 	}
 	text := who + " waited " + words.PartOf(f.Time.Seconds(), f.Whole.Seconds()) + fmt.Sprintf(" for rank %d", f.Rank)
 	switch f.Collective {
@@ -82,7 +82,7 @@ func (s Scope) straggler(f diagnose.Finding) string {
 		text += fmt.Sprintf(", in %d of its %d steps", f.LateSteps, f.Steps)
 	}
 	if place := s.Place(f.Place); place != "" && f.PlaceTime > 0 {
-		text += fmt.Sprintf("; rank %d was ", f.Rank) + words.Seconds(f.PlaceTime.Seconds()) + " longer in " + place + " than they were"
+		text += fmt.Sprintf("; rank %d was ", f.Rank) + words.Seconds(f.PlaceTime.Seconds()) + " longer in " + place + " than " + they
 	}
 	return text
 }
