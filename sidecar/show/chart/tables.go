@@ -657,6 +657,9 @@ func epochsTable(r *report.View) table {
 		return table{}
 	}
 	t := table{heading: "Epochs", note: "time in their steps"}
+	if slices.ContainsFunc(epochs, func(e report.EpochTimes) bool { return e.EvaluationNS > 0 }) {
+		t.note += ", without evaluation"
+	}
 	if slices.ContainsFunc(r.LeadingLoaders(), func(l *report.Loader) bool { return l.Epochs > 0 }) {
 		t.note += " · passes over the DataLoader"
 	}

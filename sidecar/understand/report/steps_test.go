@@ -6,6 +6,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -42,6 +43,35 @@ func TestThroughputOfEpochs(t *testing.T) {
 	all := r.StepTimes()
 	if want := (9*16 + 9*8.0) / (0.9 + 1.8); !near(all.Samples.PerSecond(), want) {
 		t.Errorf("%v samples/s in all, want %v", all.Samples.PerSecond(), want)
+	}
+}
+
+// Between the epochs, and once in the second one, 500 ms of evaluation, which are in the step that ends then.
+func TestEvaluationIsNoPartOfAnEpochsPace(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	d := &diagnose.Diagnosis{}
+	at := timeline.Nanos(0)
+	for i := range 20 {
+		epoch := i / 10
+		s := diagnose.Step{Source: timeline.StepMarked, Start: at, End: at + 100*ms, Batch: timeline.NewBatch(16, 0, &epoch)}
+		if i == 10 || i == 15 {
+			s.End += 500 * ms
+			s.Phases = &diagnose.PhaseTimes{origin.Evaluation: 500 * ms}
+		}
+		at = s.End
+		d.Steps = append(d.Steps, s)
+	}
+	r, err := report.Build(&timeline.Recording{Duration: at, Target: timeline.Target{PID: 7, Argv: []string{"/home/u/train.py"}}}, d, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range r.EpochTimes() {
+		if e.PerSecond() != 10 || e.Samples.PerSecond() != 160 || e.TotalNS != 1e9 || e.SlowestNS != 1e8 || e.EvaluationNS != int64(i)*1e9 {
+			t.Errorf("epoch %d: %v steps/s, %v samples/s, %+v", i, e.PerSecond(), e.Samples.PerSecond(), e)
+		}
+	}
+	if all := r.StepTimes(); all.TotalNS != 3e9 || r.Steps[10].EndNS-r.Steps[10].StartNS != 6e8 {
+		t.Errorf("the steps were changed: %+v", all)
 	}
 }
 

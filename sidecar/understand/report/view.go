@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -239,9 +240,10 @@ func (v *View) StepTimes() (t StepTimes) {
 	return t
 }
 
-// EpochTimes are the times of one epoch's steps.
+// EpochTimes are the times of one epoch's steps, without evaluation: that of an epoch is in the first step of the next one.
 type EpochTimes struct {
-	Epoch int
+	Epoch        int
+	EvaluationNS int64
 	StepTimes
 }
 
@@ -259,12 +261,23 @@ func (v *View) EpochTimes() (list []EpochTimes) {
 		of[*s.Epoch] = append(of[*s.Epoch], s)
 	}
 	for _, epoch := range order {
-		times := stepTimes(of[epoch])
+		steps, all, later := of[epoch], int64(0), int64(0)
+		for i := range steps {
+			evaluation := min(max(steps[i].PhasesNS[evaluationPhase], 0), max(steps[i].EndNS-steps[i].StartNS, 0))
+			steps[i].StartNS += evaluation
+			if all += evaluation; i > 0 {
+				later += evaluation
+			}
+		}
+		times := stepTimes(steps)
+		times.SpanNS = max(times.SpanNS-later, 0)
 		times.Others = others
-		list = append(list, EpochTimes{epoch, times})
+		list = append(list, EpochTimes{epoch, all, times})
 	}
 	return list
 }
+
+var evaluationPhase = origin.Evaluation.String()
 
 func stepTimes(steps []Step) (t StepTimes) {
 	var lengths []int64
