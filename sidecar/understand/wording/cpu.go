@@ -223,25 +223,32 @@ func (s Scope) waitsForThreads(f diagnose.Finding) string {
 	}
 	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && f.Cores >= worthCores {
 		busy, others := atWork(f.Actors)
+		lock := ""
+		if share := queued(busy); share != "" {
+			lock = "; they queued for a lock " + share
+		}
 		return threads(busy) + " kept " + words.CoresUsed(f.Cores, f.CoreLimit) + " busy" + s.at(busy) +
-			"; the main thread waited for " + them(busy) + others + ", " + s.part(f.Time) + s.where(f) + in(f) + inTurn(busy)
+			"; the main thread waited for " + them(busy) + others + ", " + s.part(f.Time) + s.where(f) + in(f) + lock
 	}
 	text := "the main thread waited " + s.part(f.Time) + s.where(f) + in(f) + " for " + threads(f.Actors)
 	if len(f.Actors) > 0 && !(f.Cores < worthCores && computes(f.Actors[0].Cause)) { // who got no CPU did nothing
 		text += ", which " + did(f.Actors[0].Cause) + s.at(f.Actors)
+		if share := queued(f.Actors); share != "" {
+			text += " and queued for a lock " + share
+		}
 	}
-	return text + inTurn(f.Actors)
+	return text
 }
 
 // worthQueueing is the share of the time of threads for which they must have waited for locks, to be said.
 const worthQueueing = 0.3
 
-// inTurn says that threads kept each other waiting.
-func inTurn(actors []activity.Actor) string {
+// queued is for how much of their time threads waited for a lock that one of them had; empty where that is little.
+func queued(actors []activity.Actor) string {
 	if len(actors) == 0 || actors[0].Count < 2 || actors[0].Queued < worthQueueing {
 		return ""
 	}
-	return "; they waited for a lock that one of them had " + words.Percent(actors[0].Queued) + " of their time"
+	return words.Percent(actors[0].Queued) + " of their time"
 }
 
 // atWork are the actors that computed, or wanted to; others names those that did not:
