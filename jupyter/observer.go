@@ -205,8 +205,11 @@ func (o *Observer) take(frames [][]byte) {
 		if !m.isOurs() {
 			o.put(m)
 		}
-	case "stream", "execute_result":
+	case "stream":
 		o.put(m)
+	case "execute_result":
+		o.put(m)
+		o.cell(m.Parent.MsgID).outcome = "ok" // an error before it was of code that the cell ran itself
 	case "error":
 		o.put(m)
 		o.failed(m)

@@ -77,6 +77,10 @@ func TestObserverFollowsCells(t *testing.T) {
 			if got := next(t, o, CellEnded, id).Outcome; got != "error: KeyError" {
 				t.Errorf("outcome of a raising cell is %q, want error: KeyError", got)
 			}
+			id = k.run(t, "get_ipython().run_cell('1/0')\n5", false)
+			if got := next(t, o, CellEnded, id).Outcome; got != "ok" {
+				t.Errorf("outcome of a cell that ran one which failed, and had a result, is %q, want ok", got)
+			}
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/doors/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
@@ -36,6 +37,8 @@ type follower struct {
 	announced <-chan announcement
 	expected  *announcement // one that is to be recorded when the cell before it has ended; nil: there is none
 	started   time.Time     // the cell that began last, by the kernel's message
+	count     int           // its number
+	used      usage         // of a CPU, by the process's main thread
 	cut       []*watched
 	stop      context.CancelFunc // of the observer
 }
@@ -111,8 +114,9 @@ func (k *follower) follow(ctx context.Context) error {
 	answers, welcomed := k.observer.Connected(), k.observer.Ready()
 	silent := time.After(patience)
 	var unwelcome <-chan time.Time
-	tick := time.NewTicker(time.Second)
+	tick, glance := time.NewTicker(time.Second), time.NewTicker(glances)
 	defer tick.Stop()
+	defer glance.Stop()
 	for {
 		var err error
 		events := k.observer.Events()
@@ -146,6 +150,8 @@ func (k *follower) follow(ctx context.Context) error {
 		case <-tick.C:
 			k.queue.read(k.pid)
 			err = k.look()
+		case <-glance.C:
+			err = k.glance()
 		case a := <-k.announced:
 			err = k.expect(a)
 		case e, ok := <-events:
@@ -165,6 +171,7 @@ func (k *follower) take(e jupyter.Event) error {
 	k.queue.read(k.pid)
 	switch e.Kind {
 	case jupyter.CellStarted:
+		k.count = e.ExecutionCount
 		if k.started = e.Sent; k.started.IsZero() {
 			k.started = e.At
 		}
@@ -274,14 +281,24 @@ func (k *follower) recorded(id, msgID string, ending recorder.Ending) (*timeline
 		ending.Output = &timeline.Output{Messages: out.Messages, Bytes: out.Bytes, AtLeast: out.AtLeast}
 	}
 	if !w.sent.IsZero() && !w.already {
-		ending.Began = timeline.Monotonic() - int64(time.Since(w.sent))
+		ending.Began = monotonic(w.sent)
+	}
+	if !w.ended.IsZero() { // what the kernel does until the message is read is not the cell's
+		ending.At = monotonic(w.ended)
 	}
 	rec, err := k.recorder.End(w.recording, ending)
 	if err == nil && rec.Target.Cell != nil {
 		rec.Target.Cell.ExecutionCount = w.cell.ExecutionCount // of one that was recorded before its message came
 	}
-	if err == nil && w.already {
+	switch {
+	case err != nil:
+	case w.length() > 0:
+		profiler.MarkLate(rec, w.late(), w.length())
+	case w.already:
 		rec.Notes = append(rec.Notes, metNote)
 	}
 	return rec, err
 }
+
+// monotonic is the CLOCK_MONOTONIC of a time by the wall clock, of a moment ago.
+func monotonic(wall time.Time) int64 { return timeline.Monotonic() - int64(time.Since(wall)) }

@@ -1,9 +1,13 @@
 package program
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/omni-perf/omni-perf/jupyter"
@@ -79,7 +83,7 @@ func (k *follower) expectNow() error {
 	if a == nil || !k.started.Before(a.at) {
 		return nil
 	}
-	return k.record(announced, &watched{cell: &timeline.Cell{File: k.names(a.text), Text: a.text}, began: a.at})
+	return k.record(announced, &watched{cell: &timeline.Cell{ExecutionCount: k.count + 1, File: k.names(a.text), Text: a.text}, began: a.at})
 }
 
 // hasBegun reports whether the message of a start is that of the cell that is recorded in the shell.
@@ -108,6 +112,43 @@ func (k *follower) endUnseen(id string) error {
 		return k.recorder.Discard(id)
 	}
 	return k.end(id, id, "")
+}
+
+// A process that uses a CPU though no cell is known to run may run one whose message it cannot send, since it keeps the GIL.
+const (
+	glances = 100 * time.Millisecond
+	busyFor = glances / 2
+)
+
+// usage is the CPU time of a thread.
+type usage struct {
+	sum time.Duration
+	at  time.Time
+}
+
+// glance looks for a cell that runs where the process's main thread was busy since the last glance.
+func (k *follower) glance() error {
+	if id, _ := k.inShell(); !k.begun || id != "" {
+		k.used = usage{}
+		return nil
+	}
+	now := usage{threadTime(k.pid), time.Now()}
+	before := k.used
+	if k.used = now; before.at.IsZero() || now.sum-before.sum < busyFor {
+		return nil
+	}
+	return k.lookForStart()
+}
+
+// threadTime is the CPU time of a process's main thread, by the scheduler's count; 0 where it is not known.
+func threadTime(pid int) time.Duration {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "schedstat"))
+	fields := bytes.Fields(text)
+	if err != nil || len(fields) == 0 {
+		return 0
+	}
+	used, _ := strconv.ParseInt(string(fields[0]), 10, 64)
+	return time.Duration(used)
 }
 
 // lookForStart meets a cell whose start was not seen: it awaited when it was attached to, or

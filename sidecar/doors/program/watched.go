@@ -37,6 +37,14 @@ func (w *watched) length() time.Duration {
 	return max(w.ended.Sub(w.sent), 0)
 }
 
+// late is for how long the cell had run by the kernel's own times when its recording began; 0: not known.
+func (w *watched) late() time.Duration {
+	if w.length() == 0 {
+		return 0
+	}
+	return max(w.began.Sub(w.sent), 0)
+}
+
 // sources is the text of the cell, where it is known.
 func (w *watched) sources() []timeline.Source {
 	if w.cell.Text == "" {

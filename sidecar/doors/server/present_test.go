@@ -286,22 +286,6 @@ func TestRecordingsAreCompared(t *testing.T) {
 	}
 }
 
-func TestHowLateARecordingMayBegin(t *testing.T) {
-	for _, c := range []struct {
-		late, length time.Duration
-		want         bool
-	}{
-		{5 * time.Millisecond, 20 * time.Millisecond, false},  // as under on
-		{40 * time.Millisecond, 450 * time.Millisecond, true}, // its chart has 0.41 s
-		{40 * time.Millisecond, 10 * time.Second, false},
-		{60 * time.Millisecond, 10 * time.Second, true},
-	} {
-		if got := beganLate(c.late, c.length); got != c.want {
-			t.Errorf("%v of %v: %v, want %v", c.late, c.length, got, c.want)
-		}
-	}
-}
-
 func TestARecordingThatBeganLateSaysSo(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {

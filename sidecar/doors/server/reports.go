@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/doors/profdir"
+	"github.com/omni-perf/omni-perf/sidecar/doors/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
@@ -39,19 +39,6 @@ type Presenter interface {
 	Draw(r *report.View, format string) (content []byte, mediaType string, err error)
 	// Comparison says what differs between two sides, and its headline.
 	Comparison(before, after []*report.View, at jupyter.Place) (bundle jupyter.Bundle, headline string, err error)
-}
-
-// A recording may begin a little later than its cell without a word: under "on" it always begins 5 ms later.
-// More is said, from lateBegin on or where it is lateShare of the cell.
-const (
-	lateBegin = 50 * time.Millisecond
-	somewhat  = 15 * time.Millisecond
-	lateShare = 0.03
-)
-
-// beganLate reports whether a recording began so late after its cell that its duration is not the cell's.
-func beganLate(late, length time.Duration) bool {
-	return late >= lateBegin || late >= somewhat && late.Seconds() >= lateShare*length.Seconds()
 }
 
 const releaseAfter = 300 * time.Millisecond
@@ -106,13 +93,8 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 	if err != nil {
 		return nil, callError(err)
 	}
-	if cell.late = time.Duration(cell.started - began); beganLate(cell.late, length) {
-		rec.Late = timeline.Nanos(cell.late)
-		rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
-			ID: timeline.NoteBegunLate, What: "cell",
-			Reason: "recorded from " + words.Seconds(cell.late.Seconds()) + " on, of " + words.Seconds(length.Seconds()) + ": the profiler was not ready before",
-		})
-	}
+	cell.late = time.Duration(cell.started - began)
+	profiler.MarkLate(rec, cell.late, length)
 	return s.finish(rec, cell, row, req, failures)
 }
 

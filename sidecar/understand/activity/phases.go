@@ -70,27 +70,36 @@ func (s *Stacks) nodePhases() []origin.Phase {
 	if s.phases != nil {
 		return s.phases
 	}
-	nodes, frames := s.Rec.Nodes, s.framePhases()
-	s.phases = make([]origin.Phase, len(nodes))
-	for i := 1; i < len(nodes); i++ {
-		n := nodes[i]
+	frames := s.framePhases()
+	s.phases = s.below(frames)
+	if slices.ContainsFunc(s.phases, begins) { // else nobody asks for the text of lines
+		if s.validates(frames, s.phases) {
+			s.phases = s.below(frames)
+		}
+		s.moving()
+	}
+	return s.phases
+}
+
+// below are the phases of the stack tree's nodes, by those that begin with their frames.
+func (s *Stacks) below(frames []origin.Phase) []origin.Phase {
+	phases := make([]origin.Phase, len(s.Rec.Nodes))
+	for i := 1; i < len(phases); i++ {
+		n := s.Rec.Nodes[i]
 		if int(n.Parent) >= i || int(n.Frame) >= len(frames) { // a damaged file
 			continue
 		}
-		outer := s.phases[n.Parent]
+		outer := phases[n.Parent]
 		inner := frames[n.Frame]
 		if outer == origin.StartUp && s.facts[n.Frame].own { // a module of the user's that is imported runs on its own
 			outer = origin.OtherPhase
 		}
-		s.phases[i] = outer
+		phases[i] = outer
 		if inner != origin.OtherPhase && inner.Within(outer) {
-			s.phases[i] = inner
+			phases[i] = inner
 		}
 	}
-	if slices.ContainsFunc(s.phases, begins) { // else nobody asks for the text of lines
-		s.moving()
-	}
-	return s.phases
+	return phases
 }
 
 // moving finds the copies to a device among the leaves: a line of the user's own that has nothing else

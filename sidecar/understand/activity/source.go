@@ -53,22 +53,37 @@ func (s *Source) written(file string, line int) string {
 // maxAbove is how many lines above one are looked at for what it is part of.
 const maxAbove = 100
 
+// header is the first line of a block.
+type header struct {
+	line int
+	text string
+}
+
+// headers are the first lines of the blocks that a line is in, the innermost first, as far as its function or module goes.
+func (s *Source) headers(file string, line int) (headers []header) {
+	indent := indentation(s.written(file, line))
+	for at := line - 1; at >= max(line-maxAbove, 1) && indent > 0; at-- {
+		written := s.written(file, at)
+		text := strings.TrimSpace(written)
+		if text == "" || text[0] == '#' || indentation(written) >= indent {
+			continue
+		}
+		indent = indentation(written)
+		text = strings.TrimPrefix(text, "async ")
+		if slices.ContainsFunc([]string{"def ", "class "}, func(of string) bool { return strings.HasPrefix(text, of) }) {
+			return headers
+		}
+		headers = append(headers, header{at, text})
+	}
+	return headers
+}
+
 // Loops returns the first lines of the for loops that a line is in, the innermost first, as far
 // as its function or module goes.
 func (s *Source) Loops(file string, line int) (loops []string) {
-	indent := indentation(s.written(file, line))
-	for at := line - 1; at >= max(line-maxAbove, 1) && indent > 0; at-- {
-		text := s.written(file, at)
-		header := strings.TrimSpace(text)
-		if header == "" || header[0] == '#' || indentation(text) >= indent {
-			continue
-		}
-		indent = indentation(text)
-		switch header = strings.TrimPrefix(header, "async "); {
-		case strings.HasPrefix(header, "def "), strings.HasPrefix(header, "class "):
-			return loops
-		case strings.HasPrefix(header, "for "):
-			loops = append(loops, header)
+	for _, h := range s.headers(file, line) {
+		if strings.HasPrefix(h.text, "for ") {
+			loops = append(loops, h.text)
 		}
 	}
 	return loops

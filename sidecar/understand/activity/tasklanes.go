@@ -22,7 +22,7 @@ func TaskLanes(rec *timeline.Recording, own func(timeline.FrameID) bool, parts i
 	if len(rec.Awaits) == 0 || rec.Duration <= 0 {
 		return nil
 	}
-	l := laneMaker{rec: rec, own: own, part: rec.Duration/timeline.Nanos(parts) + 1, parts: parts, lanes: make(map[awaitKey]*TaskLane)}
+	l := laneMaker{rec: rec, own: own, part: rec.Duration/timeline.Nanos(parts) + 1, parts: parts, lanes: make(map[laneKey]*TaskLane)}
 	for _, a := range rec.Awaits {
 		root, ok := l.outermost(a.Node, func(id timeline.FrameID) bool { return own(id) })
 		if !ok {
@@ -63,7 +63,14 @@ type laneMaker struct {
 	own   func(timeline.FrameID) bool
 	part  timeline.Nanos
 	parts int
-	lanes map[awaitKey]*TaskLane // by process and where the function begins
+	lanes map[laneKey]*TaskLane
+}
+
+// laneKey is a coroutine by where its function begins, and by its name: a cell begins in its first line, and so may the
+// first function in it.
+type laneKey struct {
+	awaitKey
+	function string
 }
 
 func (l *laneMaker) of(process int, root timeline.FrameID) *TaskLane {
@@ -76,9 +83,9 @@ func (l *laneMaker) of(process int, root timeline.FrameID) *TaskLane {
 	return lane
 }
 
-func (l *laneMaker) key(process int, frame timeline.FrameID) awaitKey {
+func (l *laneMaker) key(process int, frame timeline.FrameID) laneKey {
 	f := l.rec.Frames[frame]
-	return awaitKey{process, Place{f.File, f.FirstLine}}
+	return laneKey{awaitKey{process, Place{f.File, f.FirstLine}}, f.Function}
 }
 
 // add takes in that so many tasks did something for a time.

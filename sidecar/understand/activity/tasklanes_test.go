@@ -38,3 +38,18 @@ func TestTaskLanesAreByCoroutine(t *testing.T) {
 		}
 	}
 }
+
+// A cell begins in its first line, and so may the first function in it.
+func TestACellIsNoLaneOfItsFirstFunction(t *testing.T) {
+	const ms = timeline.Nanos(time.Millisecond)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	lane := func(function string, line int) timeline.NodeID {
+		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: function, File: cellFile, Line: line, FirstLine: 1, Suspended: true}))
+	}
+	b.AddAwaits(0, 0, 100*ms, timeline.AwaitsOther, map[timeline.NodeID]int{lane("worker", 2): 4}, nil)
+	b.AddAwaits(0, 0, 100*ms, timeline.AwaitsTasks, map[timeline.NodeID]int{lane("<module>", 3): 1}, nil)
+	lanes := TaskLanes(b.Snapshot(100*ms), func(timeline.FrameID) bool { return true }, 1)
+	if len(lanes) != 2 || math.Abs(lanes[0].Waiting[0]-4) > 0.001 || math.Abs(lanes[1].Waiting[0]-1) > 0.001 {
+		t.Errorf("got %+v, want one of four tasks and one of the cell", lanes)
+	}
+}

@@ -117,6 +117,26 @@ func TestAWaitForAThreadThatSleepsIsForThatOne(t *testing.T) {
 	}
 }
 
+// The threads of a pool are waited for one by one, and all of them are the reason.
+func TestAWaitForThePoolIsForAllOfItsThreads(t *testing.T) {
+	b, main, line := aCell()
+	var first timeline.ThreadID
+	for i, name := range []string{"ThreadPoolExecutor-0_0", "ThreadPoolExecutor-0_1"} {
+		id := b.Thread(timeline.Thread{PID: 1, NativeID: 2 + i, Name: name})
+		b.Set(id, 0, line(3), timeline.StateWaiting, false)
+		b.SetWait(id, 0, timeline.WaitSleep, 0)
+		if i == 0 {
+			first = id
+		}
+	}
+	b.Set(main, 0, b.Child(line(8), b.Frame(timeline.Frame{Function: "Thread.join", File: "/usr/lib/python3.11/threading.py", Line: 9})), timeline.StateWaiting, false)
+	b.SetWait(main, 0, timeline.WaitLock, b.Object(timeline.Object{Call: "thread", Kind: timeline.ObjectThread, Holder: first}))
+	got := Run(b.Snapshot(sec)).Findings[0]
+	if got.ID != WaitsForThreads || len(got.Actors) != 1 || got.Actors[0].Count != 2 || got.Actors[0].Name != "ThreadPoolExecutor-0" {
+		t.Errorf("%+v, want a wait for two threads", got)
+	}
+}
+
 // A wait for a lock is for the thread that has it, whatever that does meanwhile, and whoever else is busy.
 func TestAWaitForALockIsForTheThreadThatHasIt(t *testing.T) {
 	for _, state := range []timeline.State{timeline.StateWaiting, timeline.StatePython} {

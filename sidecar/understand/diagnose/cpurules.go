@@ -381,6 +381,11 @@ func (e *evidence) own(list []activity.Actor) []activity.Actor {
 	return list
 }
 
+// isOneOf reports whether a thread is one of several that did the same, as those of a pool, which are waited for one by one.
+func isOneOf(actors []activity.Actor, a activity.Actor) bool {
+	return len(actors) > 0 && actors[0].Count > 1 && actors[0].Place == a.Place && actors[0].Cause == a.Cause
+}
+
 // delays reports whether a thread that does this waits for nothing that another thread of the program does.
 func delays(c activity.Cause) bool {
 	return c == activity.Sleep || c == activity.UserInput || c == activity.Child || c.Kind() == activity.InputOutput
@@ -391,10 +396,9 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 		return
 	}
 	// Another thread may have computed beside the one whose end was waited for, but it is that which took so long.
-	if joined, known := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread); known && delays(joined.Cause) {
+	m.Actors = e.own(e.bystanders.ThreadsDuring(a.Where))
+	if joined, known := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread); known && delays(joined.Cause) && !isOneOf(m.Actors, joined) {
 		m.Actors = e.own([]activity.Actor{joined})
-	} else {
-		m.Actors = e.own(e.bystanders.ThreadsDuring(a.Where))
 	}
 	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
 	if children := e.bystanders.ChildCores(a.Where); children > 0 { // which are no threads' work

@@ -8,15 +8,20 @@ import (
 
 // cut leaves of a recording what is between two times. What was counted over the whole recording and
 // not by time is apportioned: a thread's CPU time by the time in which it computed or wanted to, as the
-// formatting of a traceback computes without a pause, and the sampler's counts by time.
+// formatting of a traceback computes without a pause, of which its process has used as much less, and the sampler's counts
+// by time.
 func cut(rec *timeline.Recording, from, to timeline.Nanos) *timeline.Recording {
 	whole := *rec
-	whole.Threads = slices.Clone(rec.Threads)
+	whole.Threads, whole.Processes = slices.Clone(rec.Threads), slices.Clone(rec.Processes)
 	for i := range whole.Threads {
 		t := &whole.Threads[i]
 		all, kept := runnable(t.Spans, 0, rec.Duration), runnable(t.Spans, from, to)
 		if t.OnCPU > 0 && all > 0 {
-			t.OnCPU = min(share(t.OnCPU, kept, all), to-from)
+			used := t.OnCPU
+			t.OnCPU = min(share(used, kept, all), to-from)
+			if t.Process >= 0 && t.Process < len(whole.Processes) && whole.Processes[t.Process].CPU >= used {
+				whole.Processes[t.Process].CPU -= used - t.OnCPU
+			}
 		}
 	}
 	out := whole.Slice(from, to)

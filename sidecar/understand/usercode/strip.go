@@ -195,6 +195,7 @@ func bounds(t timeline.Thread, positions []position, duration timeline.Nanos) (f
 		return 0, duration
 	}
 	call := timeline.RootNode // the line of the magic that printed it and then had a little to do
+	behind := timeline.Nanos(0)
 	for _, span := range slices.Backward(t.Spans) {
 		p := at(positions, span.Node)
 		line, returns := p.returning(span.End - span.Start)
@@ -203,12 +204,18 @@ func bounds(t timeline.Thread, positions []position, duration timeline.Nanos) (f
 			to = max(span.Start, from)
 		case returns && to == duration && (call == timeline.RootNode || call == line):
 			call = line
+		case p.mode == program && !p.inCell && to == duration && behind+span.End-span.Start <= ending:
+			behind += span.End - span.Start
 		case p.phase == timeline.PhaseTraceback, p.phase == timeline.PhaseNone && (p.inCell || p.mode == program || p.mode == called):
 			return from, to
 		}
 	}
 	return from, to
 }
+
+// ending is what the kernel calls of Python's own library at most when a cell is over, as to have its output sent: where
+// nothing of ours is in it the recording ends when it says that it is idle.
+const ending = timeline.Nanos(30e6)
 
 // brief is what returning from a call takes at most, with all that is freed then.
 const brief = timeline.Nanos(10e6)

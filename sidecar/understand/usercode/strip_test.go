@@ -293,13 +293,32 @@ func TestTheTimeOfATracebackIsNotTheCells(t *testing.T) {
 	}
 }
 
+// Where the recording ends when the kernel is idle, that has called something of Python's library behind the traceback.
+func TestWhatTheKernelDoesBehindATracebackIsNotTheCells(t *testing.T) {
+	traceback := inCell(frame("InteractiveShell.showtraceback", shell, 2279))
+	flush := stack(loop, frame("OutStream.flush", site+"ipykernel/iostream.py", 699), frame("Event.wait", stdlib+"threading.py", 629))
+	for length, want := range map[timeline.Nanos]timeline.Nanos{ending: second, ending + 1: 2*second + ending + 1} {
+		rec := record("f()", inCell(cell(1)), traceback, flush)
+		spans := rec.Threads[0].Spans
+		spans[len(spans)-1].End = spans[len(spans)-1].Start + length
+		rec.Duration = spans[len(spans)-1].End
+		if out := Strip(rec); out.Duration != want {
+			t.Errorf("%v of the kernel's: %v are left, want %v", length.Duration(), out.Duration.Duration(), want.Duration())
+		}
+	}
+}
+
 // What was counted over the whole recording is apportioned, and the time of the formatting is kept.
 func TestTheCPUTimeOfATracebackIsNotTheCells(t *testing.T) {
 	traceback := inCell(frame("InteractiveShell.showtraceback", shell, 2279))
 	rec := record("f()", inCell(cell(1)), traceback, traceback, traceback)
 	rec.Threads[0].OnCPU = 2 * second // of 4 s in which it computed or wanted to
 	rec.Sampling.Samples, rec.Sampling.Missed, rec.Sampling.CPU = 4000, 400, second/5
+	rec.Processes = []timeline.Process{{PID: 1, CPU: 3 * second}} // one of them of other threads
 	out := Strip(rec)
+	if got := out.Processes[0].CPU; got != 3*second/2 || rec.Processes[0].CPU != 3*second {
+		t.Errorf("the process has %v, want 1.5 s", got.Duration())
+	}
 	if got := out.Threads[0].OnCPU; out.Duration != second || got != second/2 {
 		t.Errorf("%v on a CPU in %v, want half of one second", got.Duration(), out.Duration.Duration())
 	}

@@ -410,9 +410,9 @@ func (s Scope) drawnAfterError(f diagnose.Finding) string {
 }
 
 func (s Scope) begunLate(f diagnose.Finding) string {
-	if f.Value >= nearlyAll { // a profiler that starts up is ready before
+	if f.Value >= nearlyAll {
 		return "nearly all of the cell was not recorded, the first " + words.Seconds(f.Time.Seconds()) +
-			": its code held the GIL from the start, most likely; with %%omni_perf a cell waits until it is recorded"
+			": the profiler was not ready, or did not know of it, as where the code holds the GIL from the start"
 	}
 	return "the first " + words.Seconds(f.Time.Seconds()) + " of the cell were not recorded: the profiler was not ready"
 }
