@@ -76,8 +76,8 @@ func phases(s *activity.Stacks, used []*gpuidle.Device, ranks []*timeline.Thread
 				steps = append(steps, &d.Steps[i])
 			}
 		}
-		divide(steps, stretches)
 		interval := timeline.Nanos(readEvery(s.Rec, t.Process))
+		divide(steps, stretches, interval)
 		d.Phases = append(d.Phases, phaseTimes(t.Process, stretches, steps, devices, interval)...)
 		d.Phases = append(d.Phases, epochTimes(t.Process, steps, interval)...)
 		d.Slow = append(d.Slow, slowSteps(s, t, steps, interval)...)
@@ -108,15 +108,23 @@ func trainers(s *activity.Stacks, ranks []*timeline.Thread, steps []Step) (list 
 	return list
 }
 
-// divide divides steps, which are in order of time, by the phases.
-func divide(steps []*Step, stretches []activity.PhaseStretch) {
+// divide divides steps, which are in order of time, by the phases. Where a step ends is known better than where a phase
+// begins: an evaluation or a checkpoint that seems to begin within two reads of the end of a step is not in that one.
+func divide(steps []*Step, stretches []activity.PhaseStretch, interval timeline.Nanos) {
 	spans := make([]timeline.Interval, len(steps))
 	for i, s := range steps {
 		spans[i] = timeline.Between(s.Start, s.End)
 		s.Phases = &PhaseTimes{}
 	}
 	for _, p := range stretches {
-		timeline.Overlap(spans, p.Start, p.End, func(i int, part timeline.Nanos) { steps[i].Phases[p.Phase] += part })
+		between := p.Phase == origin.Evaluation || p.Phase == origin.Checkpoint
+		timeline.Overlap(spans, p.Start, p.End, func(i int, part timeline.Nanos) {
+			phase := p.Phase
+			if between && part <= 2*interval && p.Start > spans[i].Start && p.End-part > part { // most of it is behind the step
+				phase = origin.OtherPhase
+			}
+			steps[i].Phases[phase] += part
+		})
 	}
 }
 

@@ -111,6 +111,21 @@ func TestPhasesOfAPlainLoop(t *testing.T) {
 }
 
 // The first epoch has the steps 2 to 7, with one checkpoint, the second the others, with another one.
+// The last read in a step is one read before the first of what follows: half of what is between them is taken for that.
+func TestACheckpointIsNotInTheStepBeforeIt(t *testing.T) {
+	rec := plainLoop(true)
+	for i := range rec.Marks {
+		rec.Marks[i].End += phaseMS // as if the phases had been seen a little early
+		if i > 0 {
+			rec.Marks[i].Start += phaseMS
+		}
+	}
+	d := Run(rec)
+	if p := phaseOf(t, &d, origin.Checkpoint); p.Per == nil || p.Per.Count != 2 {
+		t.Errorf("%+v, want a checkpoint in two steps", p)
+	}
+}
+
 func TestPhasesOfEachEpoch(t *testing.T) {
 	rec := plainLoop(true)
 	for i := range rec.Marks {
