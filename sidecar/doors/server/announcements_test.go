@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -118,5 +119,24 @@ func TestAnnouncementsAreBounded(t *testing.T) {
 	}
 	if len(s.announced) > maxAnnounced {
 		t.Errorf("%d are kept, want %d at most", len(s.announced), maxAnnounced)
+	}
+}
+
+// The end of the short cell before it is still to be called, as it is where the one that runs keeps the GIL.
+func TestAKernelThatDiesInAnAnnouncedCellLeavesItsReport(t *testing.T) {
+	s := sessionOn(&grantable{}).(*kernelSession)
+	s.notebook = aNotebook
+	for i, id := range []string{"short", "long"} {
+		s.Announced(Announcement{Begin: &api.BeginRequest{CellId: id, Automatic: true, ExecutionCount: int32(i + 1)}})
+		<-s.announced[id].done
+		if id == "short" {
+			s.Announced(Announcement{Over: id})
+		}
+	}
+	parent := t.TempDir()
+	s.KernelEnded(Exit{Signal: 11}, &Folder{Path: filepath.Join(parent, "omni_perf-7-1")})
+	text, err := os.ReadFile(filepath.Join(parent, lastFolder(), aNotebook+".json"))
+	if err != nil || !strings.Contains(string(text), `"cell":2`) {
+		t.Errorf("%.300s, %v; want a report of the second cell", text, err)
 	}
 }

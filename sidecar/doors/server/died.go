@@ -49,7 +49,7 @@ func (s *kernelSession) KernelEnded(exit Exit, folder *Folder) {
 	asked := s.output != nil && s.output.Shutdown()
 	notebook, id, cell, before := s.notebook, "", (*cellState)(nil), host.Memory{}
 	for other, c := range s.cells {
-		if cell == nil || c.started < cell.started { // the outermost
+		if !c.over && (cell == nil || c.started < cell.started) { // the outermost
 			id, cell, before = other, c, c.memory
 		}
 	}
