@@ -37,8 +37,13 @@ def _send(endpoint: Endpoint, said: Mapping[str, Any]) -> None:
     text = json.dumps({"token": endpoint.token, **said}).encode()
     if len(text) > LIMIT:
         return
-    path = os.path.join(os.path.dirname(endpoint.socket), SOCKET)
+    folder = os.path.dirname(endpoint.socket)
+    path = os.path.join(folder, SOCKET)
     try:
+        if (
+            os.lstat(folder).st_uid != os.geteuid()
+        ):  # of a sidecar that has ended: another user has made one of its name
+            return
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sender:
             sender.sendto(text, path)
     except OSError:  # no descriptor is left, or the sidecar does not read: the call does it
