@@ -45,7 +45,7 @@ type change struct {
 // among its coroutines, the longest waiting first. Tasks that run none of them are left out: a
 // notebook kernel and many libraries have some of their own.
 func Awaits(rec *timeline.Recording, own func(timeline.FrameID) bool) []AwaitLine {
-	byLine := func(key awaitKey) awaitKey { return key }
+	byLine := func(key awaitKey, _ timeline.NodeID) awaitsTogether { return awaitsTogether{awaitKey: key} }
 	out := awaitsOf(rec, own, byLine, func(a *timeline.Await) bool { return a.Kind != timeline.AwaitsTurn })
 	ready := make(map[awaitKey]timeline.Nanos)
 	for _, a := range awaitsOf(rec, own, byLine, isReady) {
@@ -59,11 +59,17 @@ func Awaits(rec *timeline.Recording, own func(timeline.FrameID) bool) []AwaitLin
 
 func isReady(a *timeline.Await) bool { return a.Kind == timeline.AwaitsTurn }
 
+// awaitsTogether is what awaits are summed up by: a line, and where that matters whether it sleeps.
+type awaitsTogether struct {
+	awaitKey
+	sleeps bool
+}
+
 // awaitsOf sums up the awaits that count, together where they have the same key.
-func awaitsOf(rec *timeline.Recording, own func(timeline.FrameID) bool, together func(awaitKey) awaitKey, counts func(*timeline.Await) bool) []AwaitLine {
-	lines := make(map[awaitKey]*AwaitLine)
-	changes := make(map[awaitKey][]change)
-	most := make(map[awaitKey]timeline.Nanos)
+func awaitsOf(rec *timeline.Recording, own func(timeline.FrameID) bool, together func(awaitKey, timeline.NodeID) awaitsTogether, counts func(*timeline.Await) bool) []AwaitLine {
+	lines := make(map[awaitsTogether]*AwaitLine)
+	changes := make(map[awaitsTogether][]change)
+	most := make(map[awaitsTogether]timeline.Nanos)
 	for _, a := range rec.Awaits {
 		if !counts(&a) {
 			continue
@@ -73,7 +79,7 @@ func awaitsOf(rec *timeline.Recording, own func(timeline.FrameID) bool, together
 			continue
 		}
 		f := rec.Frames[frame]
-		key := together(awaitKey{a.Process, Place{f.File, f.Line}})
+		key := together(awaitKey{a.Process, Place{f.File, f.Line}}, a.Node)
 		line := lines[key]
 		if line == nil {
 			line = &AwaitLine{Process: a.Process, Place: key.place, Function: frame}

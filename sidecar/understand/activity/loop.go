@@ -8,9 +8,14 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
-// TasksAt are the lines at which tasks of a process waited for anything but other tasks, as Awaits has them.
+// TasksAt are the lines at which tasks of a process waited for anything but other tasks, as Awaits has them, but of one that
+// sleeps and waits for something else, as "async with lock: await sleep(1)", there are two.
 func (s *Stacks) TasksAt(process int) (out []AwaitLine) {
-	for _, a := range awaitsOf(s.Rec, s.isOwn, func(key awaitKey) awaitKey { return key }, s.awaitsNoTask) {
+	apart := func(key awaitKey, node timeline.NodeID) awaitsTogether {
+		stack := s.Stack(node)
+		return awaitsTogether{key, len(stack) > 0 && s.facts[stack[0]].means&origin.Sleeps != 0}
+	}
+	for _, a := range awaitsOf(s.Rec, s.isOwn, apart, s.awaitsNoTask) {
 		if a.Process == process {
 			out = append(out, a)
 		}
@@ -20,7 +25,9 @@ func (s *Stacks) TasksAt(process int) (out []AwaitLine) {
 
 // ReadyTasks are all tasks of a process that were ready; ok is false where none was.
 func (s *Stacks) ReadyTasks(process int) (all AwaitLine, ok bool) {
-	for _, a := range awaitsOf(s.Rec, s.isOwn, func(key awaitKey) awaitKey { return awaitKey{process: key.process} }, isReady) {
+	for _, a := range awaitsOf(s.Rec, s.isOwn, func(key awaitKey, _ timeline.NodeID) awaitsTogether {
+		return awaitsTogether{awaitKey: awaitKey{process: key.process}}
+	}, isReady) {
 		if a.Process == process {
 			return a, true
 		}

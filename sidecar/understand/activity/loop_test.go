@@ -98,3 +98,22 @@ func TestWhatALineAwaits(t *testing.T) {
 		}
 	}
 }
+
+// A line that sleeps with a lock that others wait for there: they wait for the lock, and one of them sleeps.
+func TestALineThatSleepsWithALockIsTwo(t *testing.T) {
+	const asyncio = "/usr/lib/python3.12/asyncio/"
+	b := scriptInLoop(nil)
+	own := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "hold", File: "app.py", Line: 3, FirstLine: 2, Suspended: true}))
+	sleep := b.Child(own, b.Frame(timeline.Frame{Function: "sleep", File: asyncio + "tasks.py", Line: 1, Suspended: true}))
+	lock := b.Child(own, b.Frame(timeline.Frame{Function: "Lock.acquire", File: asyncio + "locks.py", Line: 1, Suspended: true}))
+	b.AddAwaits(0, 0, 100, timeline.AwaitsOther, map[timeline.NodeID]int{sleep: 1, lock: 3}, nil)
+	rec := b.Snapshot(100)
+	s := NewStacks(rec, NewSource(rec, nil))
+	lines := s.TasksAt(0)
+	if len(lines) != 2 || lines[0].Most != 3 || lines[1].Most != 1 {
+		t.Fatalf("%+v, want three tasks and one", lines)
+	}
+	if call, _ := s.Awaited(&lines[0]); call.Function != "Lock.acquire" {
+		t.Errorf("three wait for %v", call)
+	}
+}
