@@ -14,15 +14,18 @@ const loadsShare = 0.30
 // minTraining is the share of the recording that a training of its own must have.
 const minTraining = 0.10
 
-// loadsData is the time that loading data took of all of the recording. Where most of it was waiting for a loader's
-// workers it is that alone: another loader, as of a validation, may have none.
+// loadsData is the time that loading data took of all of the recording. Where most of it, and not nearly all, was waiting for a
+// loader's workers it is that alone: another loader, as of a validation, may have none.
 func loadsData(e *evidence) measured {
 	all := hostRule(loading, activity.Load, activity.LoadHere, activity.LoadWorker)(e)
 	if all.Cause != activity.LoadWorker {
 		return all
 	}
 	workers := hostRule(loading, activity.LoadWorker)(e)
-	if workers.low >= loadsShare || all.low < loadsShare {
+	switch {
+	case float64(workers.Time) >= nearlyAlways*float64(all.Time):
+		return all
+	case workers.low >= loadsShare || all.low < loadsShare:
 		return workers
 	}
 	all.Cause = activity.Load // neither is enough by itself
