@@ -11,6 +11,9 @@ import (
 // loadsShare is the share of the recording from which on loading data is a finding.
 const loadsShare = 0.30
 
+// byWorkers is the share of the loading from which on all of it is said to be waiting for workers.
+const byWorkers = 0.9
+
 // minTraining is the share of the recording that a training of its own must have.
 const minTraining = 0.10
 
@@ -23,7 +26,7 @@ func loadsData(e *evidence) measured {
 	}
 	workers := hostRule(loading, activity.LoadWorker)(e)
 	switch {
-	case float64(workers.Time) >= nearlyAlways*float64(all.Time):
+	case float64(workers.Time) >= byWorkers*float64(all.Time):
 		return all
 	case workers.low >= loadsShare || all.low < loadsShare:
 		return workers
