@@ -50,8 +50,8 @@ func TestAnAnnouncedCellIsRecordedBeforeItsCallComes(t *testing.T) {
 	}
 	r := readReport(t, resp.ReportGzip)
 	length := time.Duration(r.DurationNS)
-	if late := time.Duration(ended-began) - length; late < 4*time.Millisecond || late > 40*time.Millisecond {
-		t.Errorf("%v are missing of the cell, want 5 ms", late)
+	if late := time.Duration(ended-began) - length; late < 4*time.Millisecond || late > 200*time.Millisecond {
+		t.Errorf("%v are missing of the cell, want 5 ms, and not all until the call", late)
 	}
 	if text, err := json.Marshal(r.Document); err != nil || !strings.Contains(string(text), "n += sum(range(50))") {
 		t.Error("the text of its lines is not known, which came with the call")

@@ -333,8 +333,8 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	if ended <= 0 || ended > now {
 		ended = now
 	}
-	c.started = min(max(c.started, ending.Began), now)
-	ended = max(ended, c.started)
+	started := min(max(c.started, ending.Began), now)
+	ended = max(ended, started)
 	r.sources.add(ending.Sources...)
 	r.noteLoadedLocked(ending.Loaded)
 	last := len(r.cells) == 0
@@ -352,7 +352,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	if last {
 		run.stop()
 	}
-	rec := b.Snapshot(max(b.Since(now), b.Since(ended))).Slice(b.Since(c.started), b.Since(ended))
+	rec := b.Snapshot(max(b.Since(now), b.Since(ended))).Slice(b.Since(started), b.Since(ended))
 	r.complete(rec, run, func() { c.describe(rec, target, ending, c.first && last) })
 	if len(ending.Files) > 0 {
 		r.mu.Lock()
