@@ -130,6 +130,36 @@ func TestCellGetsStacksFiguresAndItsDescription(t *testing.T) {
 	}
 }
 
+// A recording may begin before what it is of, and of what that was its end may know more: the times and the code.
+func TestWhatIsKnownLaterOfACell(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		began time.Duration // after the recording
+		want  time.Duration
+	}{
+		{"not known", 0, 10 * time.Millisecond},
+		{"before the recording", -time.Second, 10 * time.Millisecond},
+		{"later", 4 * time.Millisecond, 6 * time.Millisecond},
+		{"after its end", 20 * time.Millisecond, 0},
+	} {
+		r := newTestRecorder(&fakeStacks{})
+		begun := timeline.Monotonic() - int64(30*time.Millisecond)
+		mustBegin(t, r, Spec{ID: "a", Started: begun, Cell: &timeline.Cell{ExecutionCount: 7, File: "cell.py", Text: "f()"}})
+		r.Know([]timeline.Source{{File: "cell.py", ExecutionCount: 7, Text: "f()", Lines: []int{1}}}, nil)
+		ending := Ending{At: begun + int64(10*time.Millisecond)}
+		if c.began != 0 {
+			ending.Began = begun + int64(c.began)
+		}
+		rec := mustEnd(t, r, "a", ending)
+		if rec.Duration != timeline.Nanos(c.want) {
+			t.Errorf("%s: %v, want %v", c.name, rec.Duration.Duration(), c.want)
+		}
+		if len(rec.Sources) != 1 || len(rec.Sources[0].Lines) != 1 {
+			t.Errorf("%s: sources %+v", c.name, rec.Sources)
+		}
+	}
+}
+
 func TestNestedAndConcurrentCellsShareOneSampler(t *testing.T) {
 	stacks := &fakeStacks{}
 	r := newTestRecorder(stacks, &fakeFigures{})
