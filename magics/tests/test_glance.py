@@ -91,7 +91,8 @@ def test_a_notebook_is_executed_as_nbclient_does(tmp_path: Path) -> None:
     assert outputs(nbformat.read(tmp_path / "done.ipynb", as_version=4)) == outputs(plain)
     page = (tmp_path / "page.html").read_text()
     assert page.count("<section") == 4 and "error: ZeroDivisionError" in page
-    assert "4 cells in" in done.stderr and "Spent" in page
+    assert "4 cells in" in done.stderr
+    assert "Spent" in page or "Computing took" in page  # of two lines of a loop one leads, or none
     figures = json.loads((tmp_path / "page.json").read_text())
     assert [cell["number"] for cell in figures["cells"]] == [1, 2, 3, 4] and figures["cells"][0]["duration_ns"] > 5e7
 
