@@ -40,9 +40,7 @@ def _send(endpoint: Endpoint, said: Mapping[str, Any]) -> None:
     folder = os.path.dirname(endpoint.socket)
     path = os.path.join(folder, SOCKET)
     try:
-        if (
-            os.lstat(folder).st_uid != os.geteuid()
-        ):  # of a sidecar that has ended: another user has made one of its name
+        if os.lstat(folder).st_uid != os.geteuid():  # the sidecar has ended: another user has made one of this name
             return
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sender:
             sender.sendto(text, path)

@@ -140,6 +140,11 @@ class Session:
         link = self._link
         return link if link is not None and not link.client.gone_at_ns else None
 
+    @property
+    def _own_link(self) -> Link | None:
+        """The sidecar in use, unless this is a fork of the kernel, which has another one's."""
+        return self.link if os.getpid() == self._pid else None
+
     def begin(
         self, request: contract.BeginRequest, sources: Sources, patient: bool
     ) -> concurrent.futures.Future[Begun]:
@@ -152,8 +157,8 @@ class Session:
             raise SessionError(self._failure)
         if patient:
             return self._submit_anew(lambda looper: self._begin(looper, request, sources))
-        link = self.link
-        if link is not None and os.getpid() == self._pid:
+        link = self._own_link
+        if link is not None:
             complete: contract.BeginRequest = {**request, "ownThreads": [link.looper.native_id]}
             announce.begins(link.client.endpoint, complete, AUTOMATIC_DELAY_S)
         return self._submit_anew(lambda looper: self._begin_later(looper, request, sources, link))
@@ -204,9 +209,9 @@ class Session:
 
     def end_later(self, beginning: concurrent.futures.Future[Begun], request: contract.EndRequest) -> None:
         """End a recording, which may not have begun yet, and whose answer nobody waits for."""
-        looper, link = self._looper, self.link
+        looper, link = self._looper, self._own_link
         if looper is not None:
-            if link is not None and os.getpid() == self._pid:
+            if link is not None:
                 announce.is_over(link.client.endpoint, request.get("cellId", ""))
             self._send(self._end_after(beginning, request), looper)
 
@@ -362,7 +367,7 @@ class Session:
             **request,
             "sources": new,
             "startedNs": str(started_ns),
-            "ownThreads": [threading.get_native_id()],  # the loop's, which runs this
+            "ownThreads": [link.looper.native_id],
         }
         try:
             limit_s = CALL_LIMIT_S if request.get("automatic") else LATE_LIMIT_S

@@ -38,7 +38,7 @@ type follower struct {
 	expected  *announcement // one that is to be recorded when the cell before it has ended; nil: there is none
 	started   time.Time     // the cell that began last, by the kernel's message
 	count     int           // its number
-	used      usage         // of a CPU, by the process's main thread
+	used      time.Duration // of a CPU, by the process's main thread, at the last glance; 0: not known
 	cut       []*watched
 	stop      context.CancelFunc // of the observer
 }

@@ -1,13 +1,9 @@
 package program
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/omni-perf/omni-perf/jupyter"
@@ -120,35 +116,18 @@ const (
 	busyFor = glances / 2
 )
 
-// usage is the CPU time of a thread.
-type usage struct {
-	sum time.Duration
-	at  time.Time
-}
-
 // glance looks for a cell that runs where the process's main thread was busy since the last glance.
 func (k *follower) glance() error {
 	if id, _ := k.inShell(); !k.begun || id != "" {
-		k.used = usage{}
+		k.used = 0
 		return nil
 	}
-	now := usage{threadTime(k.pid), time.Now()}
 	before := k.used
-	if k.used = now; before.at.IsZero() || now.sum-before.sum < busyFor {
+	k.used, _, _ = scheduled(k.pid, k.pid)
+	if before == 0 || k.used-before < busyFor {
 		return nil
 	}
 	return k.lookForStart()
-}
-
-// threadTime is the CPU time of a process's main thread, by the scheduler's count; 0 where it is not known.
-func threadTime(pid int) time.Duration {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "schedstat"))
-	fields := bytes.Fields(text)
-	if err != nil || len(fields) == 0 {
-		return 0
-	}
-	used, _ := strconv.ParseInt(string(fields[0]), 10, 64)
-	return time.Duration(used)
 }
 
 // lookForStart meets a cell whose start was not seen: it awaited when it was attached to, or

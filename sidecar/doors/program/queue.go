@@ -35,17 +35,28 @@ func (q *queue) read(pid int) {
 		if err != nil {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(tasks, name, "schedstat")) // time on a CPU, time without one, in ns
-		fields := bytes.Fields(text)
-		if err != nil || len(fields) < 2 {
-			continue
-		}
-		if waited, err := strconv.ParseInt(string(fields[1]), 10, 64); err == nil {
-			r.waited[tid] = time.Duration(waited)
+		if _, waited, ok := scheduled(pid, tid); ok {
+			r.waited[tid] = waited
 		}
 	}
 	r.at = time.Now()
 	q.add(r)
+}
+
+// scheduled is for how long a thread has been on a CPU, and has waited for one, by the scheduler's count.
+func scheduled(pid, tid int) (used, waited time.Duration, ok bool) {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "schedstat"))
+	fields := bytes.Fields(text)
+	if err != nil || len(fields) < 2 {
+		return 0, 0, false
+	}
+	ns := [2]int64{}
+	for i := range ns {
+		if ns[i], err = strconv.ParseInt(string(fields[i]), 10, 64); err != nil {
+			return 0, 0, false
+		}
+	}
+	return time.Duration(ns[0]), time.Duration(ns[1]), true
 }
 
 func (q *queue) add(r queueReading) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -32,11 +31,7 @@ func listenForCells(path string) (*net.UnixConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the sidecar could not make its socket: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		c.Close()
-		return nil, fmt.Errorf("the sidecar could not protect its socket: %w", err)
-	}
-	return c, nil
+	return c, protect(path, c)
 }
 
 // hear passes announcements on until the socket is closed.

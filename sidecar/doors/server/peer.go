@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -25,11 +26,16 @@ func listen(path string, log *slog.Logger) (*listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the sidecar could not make its socket: %w", err)
 	}
+	return &listener{UnixListener: l, log: log, open: new(atomic.Int64)}, protect(path, l)
+}
+
+// protect makes a socket 0600, or closes it.
+func protect(path string, socket io.Closer) error {
 	if err := os.Chmod(path, 0o600); err != nil {
-		l.Close()
-		return nil, fmt.Errorf("the sidecar could not protect its socket: %w", err)
+		socket.Close()
+		return fmt.Errorf("the sidecar could not protect its socket: %w", err)
 	}
-	return &listener{UnixListener: l, log: log, open: new(atomic.Int64)}, nil
+	return nil
 }
 
 func (l *listener) Accept() (net.Conn, error) {

@@ -47,16 +47,21 @@ func TestBlockedIsSummedByLineAndObject(t *testing.T) {
 	}
 }
 
-// Of a lock it is said who had it, and where that thread was for most of the wait.
-func TestALockIsOfTheThreadThatHasIt(t *testing.T) {
-	const ms = timeline.Nanos(1e6)
-	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+// aProgram begins the recording of a program with a stack in each of its lines.
+func aProgram() (b *timeline.Builder, line func(int) timeline.NodeID) {
+	b = timeline.NewBuilder(timeline.Options{Origin: 1})
 	b.Describe(func(r *timeline.Recording) {
 		r.Processes, r.Target.PID = []timeline.Process{{PID: 7}}, 7
 	})
-	line := func(line int) timeline.NodeID {
+	return b, func(line int) timeline.NodeID {
 		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "/u/a.py", Line: line, FirstLine: 1}))
 	}
+}
+
+// Of a lock it is said who had it, and where that thread was for most of the wait.
+func TestALockIsOfTheThreadThatHasIt(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	b, line := aProgram()
 	library := b.Child(line(5), b.Frame(timeline.Frame{Function: "sleep", File: "/v/lib/python3.12/site-packages/lib.py", Line: 9, FirstLine: 8}))
 	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
 	holder := b.Thread(timeline.Thread{PID: 7, NativeID: 8, Name: "loader", OnCPU: -1})
@@ -91,13 +96,7 @@ func TestALockIsOfTheThreadThatHasIt(t *testing.T) {
 // The threads of a pool have a lock in turn: what is waited for is the line at which they have it.
 func TestALockThatThreadsHaveInTurnIsOneRow(t *testing.T) {
 	const ms = timeline.Nanos(1e6)
-	b := timeline.NewBuilder(timeline.Options{Origin: 1})
-	b.Describe(func(r *timeline.Recording) {
-		r.Processes, r.Target.PID = []timeline.Process{{PID: 7}}, 7
-	})
-	line := func(line int) timeline.NodeID {
-		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "/u/a.py", Line: line, FirstLine: 1}))
-	}
+	b, line := aProgram()
 	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
 	b.Set(main, 0, line(1), timeline.StateWaiting, false)
 	names := []string{"ThreadPoolExecutor-0_0", "ThreadPoolExecutor-0_1", "ThreadPoolExecutor-1_0", "ThreadPoolExecutor-1_1"}

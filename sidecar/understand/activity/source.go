@@ -70,7 +70,7 @@ func (s *Source) headers(file string, line int) (headers []header) {
 		}
 		indent = indentation(written)
 		text = strings.TrimPrefix(text, "async ")
-		if slices.ContainsFunc([]string{"def ", "class "}, func(of string) bool { return strings.HasPrefix(text, of) }) {
+		if strings.HasPrefix(text, "def ") || strings.HasPrefix(text, "class ") {
 			return headers
 		}
 		headers = append(headers, header{at, text})

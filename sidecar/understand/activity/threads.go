@@ -233,28 +233,29 @@ func (c *Bystanders) HoldersDuring(where []timeline.Interval) []Actor {
 // commonName is what the names of several threads have in common: the function of
 // "Thread-1 (work)", the pool of "ThreadPoolExecutor-0_3", the kind of several pools; empty when nothing.
 func commonName(names []string) string {
-	common, alike := "", true
-	for round := 0; round < 2; round++ {
-		common, alike = "", true
-		for i, name := range names {
-			if _, target, ok := strings.Cut(name, " ("); ok && strings.HasPrefix(name, "Thread-") {
-				name = strings.TrimSuffix(target, ")")
-			} else if len(names) > 1 {
-				for range round + 1 {
-					name = withoutNumber(name)
-				}
-			}
-			alike = alike && (i == 0 || name == common)
-			common = name
+	for numbers := min(len(names)-1, 1); numbers <= 2; numbers++ {
+		common := shortName(names[0], numbers)
+		if slices.ContainsFunc(names, func(name string) bool { return shortName(name, numbers) != common }) {
+			continue
 		}
-		if alike {
-			break
+		if strings.HasPrefix(common, "Thread-") || common == "Thread" { // says nothing
+			return ""
 		}
+		return common
 	}
-	if !alike || strings.HasPrefix(common, "Thread-") || common == "Thread" { // says nothing
-		return ""
+	return ""
+}
+
+// shortName is the function of "Thread-1 (work)", and else a name without so many numbers at its end: that of a thread, that
+// of its pool.
+func shortName(name string, numbers int) string {
+	if _, target, ok := strings.Cut(name, " ("); ok && strings.HasPrefix(name, "Thread-") {
+		return strings.TrimSuffix(target, ")")
 	}
-	return common
+	for range numbers {
+		name = withoutNumber(name)
+	}
+	return name
 }
 
 // withoutNumber is a name without the number at its end.

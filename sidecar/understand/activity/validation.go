@@ -17,6 +17,14 @@ var withoutGradients = regexp.MustCompile(`\b(no_grad|inference_mode)\b`)
 // reports whether there are any.
 func (s *Stacks) validates(frames, phases []origin.Phase) bool {
 	blocks := make(map[timeline.FrameID]Place)
+	blockOf := func(id timeline.FrameID) Place {
+		block, known := blocks[id]
+		if !known {
+			block = s.ungradedBlock(id)
+			blocks[id] = block
+		}
+		return block
+	}
 	type uses struct{ model, loader bool }
 	in := make(map[Place]uses)
 	for i, phase := range phases {
@@ -27,12 +35,7 @@ func (s *Stacks) validates(frames, phases []origin.Phase) bool {
 			if !s.facts[id].own {
 				continue
 			}
-			block, known := blocks[id]
-			if !known {
-				block = s.ungradedBlock(id)
-				blocks[id] = block
-			}
-			if block.Line > 0 {
+			if block := blockOf(id); block.Line > 0 {
 				u := in[block]
 				in[block] = uses{u.model || phase == origin.Forward, u.loader || phase == origin.Loading}
 			}
@@ -43,11 +46,7 @@ func (s *Stacks) validates(frames, phases []origin.Phase) bool {
 		if !s.facts[id].own || len(in) == 0 {
 			continue
 		}
-		block, known := blocks[timeline.FrameID(id)]
-		if !known {
-			block = s.ungradedBlock(timeline.FrameID(id))
-		}
-		if u := in[block]; u.model && u.loader {
+		if u := in[blockOf(timeline.FrameID(id))]; u.model && u.loader {
 			frames[id], found = origin.Evaluation, true
 		}
 	}
