@@ -29,7 +29,7 @@ type Event struct {
 	MsgID          string // of the execute_request
 	ExecutionCount int
 	Code           string // CellStarted: the cell as typed
-	Outcome        string // CellEnded: "ok", or "error: NAME"
+	Outcome        string // CellEnded: "ok", "interrupted", or "error: NAME"
 	// Unseen: CellEnded of one whose start was not seen: it began before, it was silent, or
 	// IOPub lost the message.
 	Unseen bool
@@ -281,7 +281,10 @@ func (o *Observer) failed(m Message) {
 		EName string `json:"ename"`
 	}
 	if json.Unmarshal(m.Content, &content) == nil && content.EName != "" {
-		o.cell(m.Parent.MsgID).outcome = "error: " + content.EName
+		c := o.cell(m.Parent.MsgID)
+		if c.outcome = "error: " + content.EName; content.EName == "KeyboardInterrupt" {
+			c.outcome = "interrupted"
+		}
 	}
 }
 

@@ -476,7 +476,7 @@ class CellRecorder:
         try:
             begun = self._session.begun(running.beginning, (time.monotonic_ns() - running.began_ns) / 1e9)
         except SessionError as error:
-            self._warn_of_loss(f"{error} This cell is not profiled.", running.automatic)
+            self._warn_of_loss(f"{error} {_loss(error)}", running.automatic)
             return
         self._last_warning = ""
         if short:
@@ -683,6 +683,11 @@ def _name_outcome(error: BaseException) -> str:
     return "error: " + type(error).__name__
 
 
+def _loss(error: SessionError) -> str:
+    """What a cell lacks whose recording did not begin while it ran; a stopped sidecar still notes that it did."""
+    return "This cell has no chart." if isinstance(error, SidecarStoppedError) else "This cell is not profiled."
+
+
 def _lost_sentence(begun: Begun, error: SessionError, number: int) -> str:
     if isinstance(error, SidecarStoppedError):
         return f"{error} Then %omni_perf last {number} shows this cell."
@@ -690,7 +695,7 @@ def _lost_sentence(begun: Begun, error: SessionError, number: int) -> str:
     if gone_at_ns:
         into = max(0, gone_at_ns - begun.started_ns) / 1e9
         return (
-            f"The sidecar was gone {into:.1f} s into this cell: the profile ends there and is "
-            "lost; the next profiled cell starts a new sidecar."
+            f"The sidecar was gone {into:.1f} s into this cell: its profile is lost, and what was kept of the cells "
+            "before it; the next profiled cell starts a new sidecar."
         )
     return f"{error} The profile of this cell is lost."

@@ -133,6 +133,12 @@ class Session:
         self._failed_at = -RETRY_AFTER_S
         self._failure = ""
         self._pid = os.getpid()
+        self._forgot = False
+
+    @property
+    def forgot(self) -> bool:
+        """Whether a sidecar ended, or was lost, by no wish of ours, and what it kept of cells with it."""
+        return self._forgot or (self._link is not None and bool(self._link.client.gone_at_ns))
 
     @property
     def link(self) -> Link | None:
@@ -295,6 +301,7 @@ class Session:
                 except LoopLostError:
                     self._looper.close()
             if self._link is not None:
+                self._forgot = True
                 end_process(self._link.client.endpoint)
             self._link = None
             self._connecting, self._ending = asyncio.Lock(), set()
@@ -448,6 +455,7 @@ class Session:
         async with self._connecting:
             if self.link is None:
                 if self._link is not None:
+                    self._forgot = True
                     await _retire(self._link.client)
                 self._link = await self._connect(looper)
             return cast(Link, self._link)

@@ -57,6 +57,9 @@ USAGE = {
 """Every subcommand, with how it is used."""
 
 NOTHING_YET = "No cell was profiled yet: put %%omni_perf on top of one."
+FORGOTTEN = (
+    "The sidecar has ended since cells were profiled: what it kept of them is lost; their charts stay where they are."
+)
 
 Run = Callable[[], object]
 
@@ -225,6 +228,7 @@ class Subcommands:
             }
         except comparing.NotFoundError as error:
             publish.warn(str(error))
+            self._say_forgotten()
             return
         answer = cast(contract.CompareResponse, self._session.call("Compare", request))
         publish.show(self._shell, answer.get("bundle", contract.Bundle()))
@@ -236,7 +240,7 @@ class Subcommands:
         if file and not os.path.splitext(file)[1]:
             file += ".html"
         if self._session.link is None:
-            publish.say(NOTHING_YET)
+            self._say_nothing_yet()
             return
         request: contract.OverviewRequest = {
             "form": "notebook" if is_notebook(self._shell) else "terminal",
@@ -250,7 +254,9 @@ class Subcommands:
         elif bundle:
             publish.show(self._shell, bundle)
         else:
-            publish.say(NOTHING_YET)
+            self._say_nothing_yet()
+            return
+        self._say_forgotten()
 
     def _report(self, number: str) -> Report | None:
         """Return the report of cell number, the last one for "", or say why there is none."""
@@ -263,6 +269,7 @@ class Subcommands:
             held = comparing.kept_report(self._entries(), number)
         except comparing.NotFoundError as error:
             publish.warn(str(error))
+            self._say_forgotten()
             return None
         request: contract.ReportRequest = {"reportId": held, "format": "json"}
         answer = cast(contract.ReportResponse, self._session.call("Report", request))
@@ -285,8 +292,20 @@ class Subcommands:
         entries = self._entries()
         if entries and is_notebook(self._shell):
             publish.display(self._shell, recorded.table(entries), recorded.text(entries))
+        elif entries:
+            publish.say(recorded.text(entries))
         else:
-            publish.say(recorded.text(entries) or NOTHING_YET)
+            self._say_nothing_yet()
+            return
+        self._say_forgotten()
+
+    def _say_nothing_yet(self) -> None:
+        publish.say(FORGOTTEN if self._session.forgot else NOTHING_YET)
+
+    def _say_forgotten(self) -> None:
+        """Say below what is known of cells that more is not."""
+        if self._session.forgot:
+            publish.say(FORGOTTEN)
 
     def _status(self) -> None:
         automatic = self._recorder.automatic

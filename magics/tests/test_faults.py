@@ -94,14 +94,19 @@ def test_on_warns_once_and_does_not_try_again_at_once(kernel: Kernel) -> None:
         use_binary(kernel, "")
 
 
+FORGOTTEN = (
+    "The sidecar has ended since cells were profiled: what it kept of them is lost; their charts stay where they are.\n"
+)
+
+
 def test_sidecar_killed_in_mid_cell(kernel: Kernel) -> None:
     kernel.run(profiled("1"))
     first = kernel.sidecar()
     ran = kernel.run(profiled(f"import os, time\ntime.sleep(0.3)\nos.kill({first}, 9)\ntime.sleep(0.3)\n'intact'"))
     assert ran.result == "'intact'"
     found = re.fullmatch(
-        r"omni_perf: The sidecar was gone (\d\.\d) s into this cell: the profile ends there and is lost; "
-        r"the next profiled cell starts a new sidecar\.\n",
+        r"omni_perf: The sidecar was gone (\d\.\d) s into this cell: its profile is lost, and what was kept of the cells "
+        r"before it; the next profiled cell starts a new sidecar\.\n",
         ran.text("stderr"),
     )
     assert found, ran.text("stderr")
@@ -118,9 +123,11 @@ def test_sidecar_killed_between_cells(kernel: Kernel) -> None:
     first = kernel.sidecar()
     os.kill(first, 9)
     wait_until(lambda: not alive(first), "the sidecar's end")
+    assert kernel.run("%omni_perf report").text("stdout") == FORGOTTEN
     ran = kernel.run(profiled("1"))
     assert ran.text("stderr") == ""
     assert len(ran.charts()) == 1
+    assert kernel.run("%omni_perf list").text("stdout") == FORGOTTEN
 
 
 STOPPED_FOR_S = 2.5
@@ -148,8 +155,7 @@ def test_sidecar_stopped(kernel: Kernel) -> None:
     assert ran.result == "42"
     assert took < STOPPED_FOR_S
     assert ran.text("stderr") == (
-        f"omni_perf: The sidecar (process {pid}) is stopped; kill -CONT {pid} lets it go on. "
-        "This cell is not profiled.\n"
+        f"omni_perf: The sidecar (process {pid}) is stopped; kill -CONT {pid} lets it go on. This cell has no chart.\n"
     )
     wait_until(lambda: kernel.run(profiled("1")).charts(), "the sidecar to answer again")
     assert kernel.sidecar() == pid

@@ -144,6 +144,15 @@ def test_a_kernel_that_dies_leaves_its_cells(tmp_path: Path) -> None:
     assert "kernel died" in (tmp_path / "page.html").read_text()
 
 
+def test_a_cell_that_takes_too_long_timed_out(tmp_path: Path) -> None:
+    notebook = write(tmp_path / "n.ipynb", "x = 1", "import time; time.sleep(60)", "x + 1")
+    done = run(notebook, "--timeout", "2", "-o", tmp_path / "page", "--format", "html,json")
+    assert done.returncode == 1
+    cells = json.loads((tmp_path / "page.json").read_text())["cells"]
+    assert [cell["outcome"] for cell in cells] == ["ok", "timed out"]
+    assert "kernel died" not in done.stderr
+
+
 def test_an_interrupt_leaves_what_was_executed(tmp_path: Path) -> None:
     waits = f"import pathlib, time\npathlib.Path({str(tmp_path / 'begun')!r}).touch()\ntime.sleep(60)"
     notebook = write(tmp_path / "n.ipynb", "1", waits, "2")
@@ -153,7 +162,9 @@ def test_an_interrupt_leaves_what_was_executed(tmp_path: Path) -> None:
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does
         said = running.communicate(timeout=60)[1]
     assert running.returncode == 1
-    assert (tmp_path / "page.html").read_text().count("<section") == 2
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<section") == 2
+    assert "interrupted" in page and "kernel died" not in page
     assert 'File "<string>"' not in said  # no traceback of what executes it
 
 

@@ -2,7 +2,7 @@
 
 The one argument is an object of JSON. Descriptor 3 takes lines of JSON: what is missing, or what is wrong, or where
 the kernel's connection file is; then 4 says, by its end, that the cells are followed. The text of each cell that is
-about to be executed follows: the kernel's own message may come late.
+about to be executed follows: the kernel's own message may come late; and at last that a cell took too long, if one did.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def say(**facts: str | int) -> None:
 def execute(given: dict[str, Any]) -> int:
     """Execute the notebook, and write it as far as it got."""
     try:
-        import nbclient
+        import nbclient.exceptions
         import nbformat
         from jupyter_client.kernelspec import NoSuchKernel
     except ImportError as error:
@@ -69,6 +69,8 @@ def execute(given: dict[str, Any]) -> int:
         say(problem=f"there is no kernel {error.name!r}; jupyter kernelspec list shows those there are")
         return CANNOT
     except Exception as error:  # a cell's, or nbclient's own where an interrupt took the kernel from it
+        if isinstance(error, nbclient.exceptions.CellTimeoutError):
+            say(late=True)
         print(error if str(error) else error.__context__ or repr(error), file=sys.stderr)
         code = FAILED
     if given["executed"]:

@@ -69,7 +69,11 @@ func AttachKernel(ctx context.Context, tools func(pid int) Tools, file jupyter.C
 		}
 		fmt.Fprintln(o.Messages, "omni-perf: the kernel's process has ended; waiting for its restart")
 		next, restarted := awaitRestart(ctx, file)
-		k.showCut(restarted)
+		cut := kernelDied
+		if restarted {
+			cut = kernelRestarted
+		}
+		k.showCut(cut)
 		k.close()
 		if !restarted {
 			fmt.Fprintln(o.Messages, "omni-perf: the kernel has ended")

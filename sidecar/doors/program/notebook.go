@@ -13,8 +13,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/doors/python"
@@ -119,6 +122,7 @@ type notice struct {
 	Problem string  // why it cannot execute the notebook
 	Cell    *string // the text of the cell that it is about to have executed
 	At      int64   // then, in nanoseconds since 1970
+	Late    bool    // that a cell took longer than it may
 }
 
 // execution is a notebook that is executed.
@@ -128,6 +132,8 @@ type execution struct {
 	notices io.ReadCloser  // lines of JSON
 	goes    io.WriteCloser // closed: it may go on
 	ended   chan struct{}  // closes when the process has ended
+
+	interrupted atomic.Bool // it got a signal that ends it
 }
 
 // start starts the executor.
@@ -185,6 +191,9 @@ func (e *execution) passOn() {
 	for {
 		select {
 		case s := <-e.relay.got:
+			if s.Signal == unix.SIGINT || s.Signal == unix.SIGTERM { // these two nbclient takes
+				e.interrupted.Store(true)
+			}
 			if s.pass {
 				_ = e.cmd.Process.Signal(s.Signal)
 			}
@@ -221,38 +230,59 @@ func (e *execution) follow(ctx context.Context, tools func(pid int) Tools, o Opt
 	o.gathered.ready = func() { e.goes.Close() }
 	k, err := attachKernel(ctx, tools, pid, 0, file, o, newJournal(o, "", pid))
 	defer k.close()
+	late, announced := make(chan bool, 1), make(chan announcement)
+	go func() { late <- passCells(ctx, notices, announced) }()
 	if err == nil {
-		k.announced = cellsOf(ctx, notices)
+		k.announced = announced
 		err = k.follow(ctx)
 	}
 	if errors.Is(err, errEnded) {
 		err = nil
 	}
-	k.showCut(false)
+	e.goes.Close()
+	cut := e.whatCut(late)
+	k.showCut(cut)
+	o.gathered.endedBy(cut)
 	return said, err
 }
 
-// cellsOf passes on the texts of cells that the executor is about to have executed, until ctx ends.
-func cellsOf(ctx context.Context, notices *bufio.Reader) <-chan announcement {
-	cells := make(chan announcement)
-	go func() {
-		for {
-			line, err := notices.ReadBytes('\n')
-			if err != nil {
-				return
-			}
-			var said notice
-			if json.Unmarshal(line, &said) != nil || said.Cell == nil {
-				continue
-			}
-			select {
-			case cells <- announcement{*said.Cell, time.Unix(0, said.At)}:
-			case <-ctx.Done():
-				return
-			}
+// passCells passes on the texts of cells that the executor is about to have executed, until ctx ends. It returns, when the
+// executor ends, whether that was since a cell took too long.
+func passCells(ctx context.Context, notices *bufio.Reader, to chan<- announcement) (late bool) {
+	for {
+		line, err := notices.ReadBytes('\n')
+		if err != nil {
+			return late
 		}
-	}()
-	return cells
+		var said notice
+		if json.Unmarshal(line, &said) != nil {
+			continue
+		}
+		late = late || said.Late
+		if said.Cell == nil {
+			continue
+		}
+		select {
+		case to <- announcement{*said.Cell, time.Unix(0, said.At)}:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// whatCut is why the kernel's process ended in a cell: the executor ends it where the cell takes too long or itself is to end.
+func (e *execution) whatCut(late <-chan bool) string {
+	<-e.ended
+	select {
+	case is := <-late:
+		if is {
+			return timedOut
+		}
+	case <-time.After(time.Second): // a process of the notebook's holds the descriptor
+	}
+	if e.interrupted.Load() {
+		return interrupted
+	}
+	return kernelDied
 }
 
 // wait returns when the execution has ended.
@@ -307,8 +337,18 @@ func gather(tools func(pid int) Tools, o Options) *gathered {
 
 func (g *gathered) add(t Tools, w *watched, rec *timeline.Recording) {
 	g.waiting = append(g.waiting, endedCell{t, *w, rec})
+	if rec.Target.Cell.Outcome == interrupted {
+		return // why is known later: endedBy
+	}
 	if g.length += rec.Duration; g.terminal || len(g.waiting) == maxWaiting || g.length > maxWaitingLength {
 		g.hand()
+	}
+}
+
+// endedBy says why the last cell was interrupted, if it was.
+func (g *gathered) endedBy(cut string) {
+	if n := len(g.waiting); n > 0 && g.waiting[n-1].rec.Target.Cell.Outcome == interrupted && cut == timedOut {
+		g.waiting[n-1].rec.Target.Cell.Outcome = timedOut
 	}
 }
 

@@ -53,13 +53,18 @@ func (w *watched) sources() []timeline.Source {
 	return []timeline.Source{{File: w.cell.File, ExecutionCount: w.cell.ExecutionCount, Text: w.cell.Text}}
 }
 
+// What the end of the kernel's process was for the cell that it cut short.
+const (
+	kernelDied      = "kernel died"
+	kernelRestarted = "kernel restarted"
+	interrupted     = "interrupted" // by a signal to who has it executed
+	timedOut        = "timed out"   // by --timeout
+)
+
 // showCut shows the cells that the end of the process cut short.
-func (k *follower) showCut(restarted bool) {
+func (k *follower) showCut(outcome string) {
 	for _, w := range k.cut {
-		w.rec.Target.Cell.Outcome = "kernel died"
-		if restarted {
-			w.rec.Target.Cell.Outcome = "kernel restarted"
-		}
+		w.rec.Target.Cell.Outcome = outcome
 		k.show(w, w.rec)
 	}
 	k.cut = nil

@@ -376,7 +376,7 @@ type Cell struct {
 	File           string // co_filename of its code
 	Text           string // as typed
 	Name           string // --name, or empty
-	Outcome        string // "ok", "error: ValueError", "interrupted", "kernel died", "kernel restarted"
+	Outcome        string // "ok", "error: ValueError", "interrupted", "timed out", "kernel died", "kernel restarted"
 }
 
 // Host is the machine that a recording was made on. The zero value of each: not known.

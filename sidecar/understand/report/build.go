@@ -181,7 +181,7 @@ func (b *builder) started(launcher string, program *int) string {
 }
 
 // outcomeOf reads what the front door says of a cell's end: "ok", "error:
-// ValueError", "interrupted", "kernel died", "kernel restarted".
+// ValueError", "interrupted", "timed out", "kernel died", "kernel restarted".
 func outcomeOf(said string) (Outcome, *string) {
 	if exception, ok := strings.CutPrefix(said, "error"); ok {
 		exception = strings.TrimSpace(strings.TrimPrefix(exception, ":"))
@@ -189,7 +189,7 @@ func outcomeOf(said string) (Outcome, *string) {
 	}
 	o := Outcome(strings.ReplaceAll(said, " ", "-"))
 	switch o {
-	case OutcomeOK, OutcomeInterrupted, OutcomeKernelDied, OutcomeRestarted, OutcomeRunning:
+	case OutcomeOK, OutcomeInterrupted, OutcomeTimedOut, OutcomeKernelDied, OutcomeRestarted, OutcomeRunning:
 		return o, nil
 	}
 	return OutcomeUnknown, nil

@@ -211,6 +211,7 @@ const (
 	OutcomeOK          Outcome = "ok"
 	OutcomeError       Outcome = "error"
 	OutcomeInterrupted Outcome = "interrupted"
+	OutcomeTimedOut    Outcome = "timed-out" // it took longer than who had it executed allows
 	OutcomeKernelDied  Outcome = "kernel-died"
 	OutcomeRestarted   Outcome = "kernel-restarted"
 	OutcomeRunning     Outcome = "still-running"
