@@ -25,6 +25,7 @@ func TestPhasesOfFunctions(t *testing.T) {
 		{site + "torch/autograd/graph.py", "_engine_run_backward", Backward},
 		{site + "torch/optim/adamw.py", "AdamW.step", Optimizer},
 		{site + "torch/optim/optimizer.py", "Optimizer.zero_grad", ZeroGrad},
+		{site + "torch/optim/optimizer.py", "Optimizer.profile_hook_step.<locals>.wrapper", Optimizer},
 		{site + "torch/optim/lr_scheduler.py", "StepLR.step", Optimizer},
 		{site + "torch/nn/utils/clip_grad.py", "clip_grad_norm_", Optimizer},
 		{site + "torch/serialization.py", "save", Checkpoint},
