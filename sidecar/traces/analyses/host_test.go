@@ -115,6 +115,60 @@ func TestPythonFunctions(t *testing.T) {
 	`)
 }
 
+// TestTheMainThread is the one whose number is the process's, however much another one calls; where there is none, the one that
+// called operators; and omni_perf's own is the last.
+func TestTheMainThread(t *testing.T) {
+	for name, c := range map[string]struct {
+		pid, main, side int
+		sideName        string
+		operators       int // the thread that calls them
+		want            string
+	}{
+		"the process's number":      {pid: 5, main: 5, side: 9, sideName: "tick", operators: 5, want: "train"},
+		"without operators":         {pid: 5, main: 5, side: 9, sideName: "tick", want: "train"},
+		"operators of another one":  {pid: 5, main: 5, side: 9, sideName: "tick", operators: 9, want: "train"},
+		"numbers of another kind":   {pid: 5, main: 7, side: 9, sideName: "tick", operators: 7, want: "train"},
+		"no operators, no number":   {pid: 5, main: 7, side: 9, sideName: "tick", want: "tick"},
+		"the extension's own, busy": {pid: 5, main: 7, side: 9, sideName: "site-packages/omni_perf/looper.py(170): _run", want: "train"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s script
+			frame := func(tid int, name string, at, dur int) {
+				s.add(`{"ph":"X","cat":"python_function","name":%q,"pid":%d,"tid":%d,"ts":%d,"dur":%d,"args":{}}`, name, c.pid, tid, at, dur)
+			}
+			frame(c.main, "train.py(1): train", 0, 1000)
+			for i := range 20 {
+				side := c.sideName
+				if !strings.Contains(side, "(") {
+					side = "side.py(3): " + side
+				}
+				frame(c.side, side, 10*i, 5)
+			}
+			if c.operators != 0 {
+				s.add(`{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":%d,"tid":%d,"ts":1,"dur":2,"args":{}}`, c.pid, c.operators)
+			}
+			functions := analyze(Options{}, s.trace(t)).Table(TablePythonFunctions)
+			if got := functions.TextAt("function", 0); functions.Len() != 1 || got != c.want {
+				t.Errorf("the main thread's functions are %d, the first %q, want %q", functions.Len(), got, c.want)
+			}
+		})
+	}
+}
+
+// TestAMainThreadThatWaits for the thread that trains is not what autograd's work is part of.
+func TestAMainThreadThatWaits(t *testing.T) {
+	var s script
+	frame := func(tid int, name string) {
+		s.add(`{"ph":"X","cat":"python_function","name":%q,"pid":5,"tid":%d,"ts":0,"dur":1000,"args":{}}`, name, tid)
+	}
+	frame(5, "app.py(1): wait")
+	frame(9, "train.py(1): train")
+	s.add(`{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":5,"tid":9,"ts":1,"dur":2,"args":{}}`)
+	s.launchOn(0, 0, 2, 7, "a", 10, 10) // by a thread without Python
+	s.launchOn(0, 100, 2, 7, "b", 102, 10)
+	check(t, "idle", cells(analyze(Options{}, s.trace(t)).Table(TablePythonIdle), "file", "function", "idle_us"), "train.py train 82\n")
+}
+
 // TestTracesOfTheCPUAlone have no columns about a device.
 func TestTracesOfTheCPUAlone(t *testing.T) {
 	var s script

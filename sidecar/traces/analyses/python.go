@@ -1,6 +1,10 @@
 package analyses
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/place"
 )
@@ -11,7 +15,8 @@ type pythonStacks struct {
 	t     *kineto.Trace
 	own   []kineto.Sym // by index of rows: the innermost frame of the user's code from here outwards; 0: none
 	filed []kineto.Sym // the same of frames with a file; a built-in method has none
-	main  uint32       // the thread that runs the training loop
+	main  uint32       // the process's main thread
+	works uint32       // the thread that the work on other threads is part of
 }
 
 // frames are the recording's Python frames; nil if there are none.
@@ -22,7 +27,7 @@ func (r *recording) frames() *pythonStacks {
 			nesting: nest(p.Start, p.Dur, p.Thread, func(int) bool { return true }), t: r.t,
 		}
 		r.python.name()
-		r.python.main = r.python.mainThread(r)
+		r.python.main, r.python.works = r.python.mainThread(), r.python.workingThread()
 	}
 	return r.python
 }
@@ -60,25 +65,58 @@ func (s *pythonStacks) place(frame int32) [2]string {
 	return [2]string{s.t.Text(s.own[frame]), withoutAddress(s.t.Text(inner))}
 }
 
-// mainThread is the thread with Python that calls and launches most; monitors
-// that only wait have long frames but few.
-func (s *pythonStacks) mainThread(r *recording) uint32 {
-	weight := make([]int, len(s.t.Threads))
-	hasPython := make([]bool, len(s.t.Threads))
+// mainThread is the process's first thread, whose number is the process's, where it ran Python. Where there is none of it, as in
+// traces of systems that number threads otherwise, it is workingThread.
+func (s *pythonStacks) mainThread() uint32 {
+	return s.mostWork(func(thread uint32, _ int) bool { return s.isFirst(thread) })
+}
+
+// workingThread is the main thread where it called operators or the runtime, else the thread with Python that called most of them:
+// a main thread may do nothing but wait for the one that trains.
+func (s *pythonStacks) workingThread() uint32 {
+	return s.mostWork(func(thread uint32, work int) bool { return s.isFirst(thread) && work > 0 })
+}
+
+// isFirst recognises the first thread of a process.
+func (s *pythonStacks) isFirst(thread uint32) bool {
+	of := &s.t.Threads[thread]
+	return of.PID > 0 && of.PID == of.TID
+}
+
+// mostWork is, of the threads with Python, the one that is preferred, then the one with most operators and runtime calls, then the one
+// with most Python calls: time says nothing, since a monitor that only waits has long frames. omni_perf's own thread is the last.
+func (s *pythonStacks) mostWork(preferred func(thread uint32, work int) bool) uint32 {
+	frames, work, ours := make([]int, len(s.t.Threads)), make([]int, len(s.t.Threads)), make([]bool, len(s.t.Threads))
 	for _, row := range s.rows {
-		weight[s.thread[row]]++
-		hasPython[s.thread[row]] = true
+		thread := s.thread[row]
+		frames[thread]++
+		ours[thread] = ours[thread] || s.isOurLoop(s.t.Python.Name[row])
 	}
-	for i := range r.calls {
-		if row := r.calls[i].row; row >= 0 {
-			weight[s.t.Calls.Thread[row]]++
+	for row, thread := range s.t.Ops.Thread {
+		if s.t.Ops.Class[row] == kineto.OpCPU {
+			work[thread]++
 		}
 	}
-	main, most := uint32(0), -1
-	for thread, w := range weight {
-		if hasPython[thread] && w > most {
-			main, most = uint32(thread), w
+	for _, thread := range s.t.Calls.Thread {
+		work[thread]++
+	}
+	var threads []uint32
+	for thread, n := range frames {
+		if n > 0 {
+			threads = append(threads, uint32(thread))
 		}
 	}
-	return main
+	if len(threads) == 0 {
+		return 0
+	}
+	return slices.MinFunc(threads, func(a, b uint32) int {
+		return cmp.Or(count(ours[a])-count(ours[b]), count(preferred(b, work[b]))-count(preferred(a, work[a])),
+			cmp.Compare(work[b], work[a]), cmp.Compare(frames[b], frames[a]))
+	})
+}
+
+// isOurLoop recognises the function that the thread of omni_perf's extension runs in.
+func (s *pythonStacks) isOurLoop(name kineto.Sym) bool {
+	text := s.t.Text(name)
+	return strings.Contains(text, "omni_perf/looper.py(") && strings.HasSuffix(text, ": _run")
 }

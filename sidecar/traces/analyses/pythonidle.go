@@ -109,7 +109,7 @@ func observePythonIdle(r *recording) pythonIdle {
 		return idle
 	}
 	leaves := frames.leavesOver(together(list))
-	main := leaves[frames.main]
+	main := leaves[frames.works]
 	threadOf := map[int64]uint32{} // correlation → thread
 	for i := range r.calls {
 		if row := r.calls[i].row; row >= 0 {
@@ -122,7 +122,7 @@ func observePythonIdle(r *recording) pythonIdle {
 			continue
 		}
 		bare := []interval{g.interval}
-		if thread, ok := threadOf[g.next.correlation]; ok && thread != frames.main && leaves[thread] != nil {
+		if thread, ok := threadOf[g.next.correlation]; ok && thread != frames.works && leaves[thread] != nil {
 			bare = charge(byFrame, leaves[thread], g.interval)
 		}
 		var rest int64
