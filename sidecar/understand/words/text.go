@@ -71,13 +71,15 @@ func isUnshowable(r rune) bool {
 	return false
 }
 
-// Sentence makes a sentence of a fragment: a capital first, a stop at the end.
+// Sentence makes a sentence of a fragment: a capital first, a stop at the end. What begins with the name of a file keeps it.
 func Sentence(s string) string {
 	if s = strings.TrimSpace(s); s == "" {
 		return ""
 	}
-	first, size := utf8.DecodeRuneInString(s)
-	s = string(unicode.ToUpper(first)) + s[size:]
+	if word, _, _ := strings.Cut(s, " "); !strings.ContainsAny(strings.TrimRight(word, ".,"), "./_*~:") {
+		first, size := utf8.DecodeRuneInString(s)
+		s = string(unicode.ToUpper(first)) + s[size:]
+	}
 	if !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "!") && !strings.HasSuffix(s, "?") {
 		s += "."
 	}

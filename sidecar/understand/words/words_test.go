@@ -129,7 +129,7 @@ func TestLists(t *testing.T) {
 }
 
 func TestSentence(t *testing.T) {
-	for in, want := range map[string]string{"": "", "the end": "The end.", "Is it?": "Is it?", "éa.": "Éa."} {
+	for in, want := range map[string]string{"": "", "the end": "The end.", "Is it?": "Is it?", "éa.": "Éa.", "x.json: no events": "x.json: no events.", "runs: no trace": "runs: no trace.", "none.": "None."} {
 		if got := Sentence(in); got != want {
 			t.Errorf("Sentence(%q) = %q, want %q", in, got, want)
 		}
