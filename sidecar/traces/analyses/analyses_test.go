@@ -438,3 +438,18 @@ func TestHTAFaults(t *testing.T) {
 	check(t, "hta", sums(HTA), "c 3\na 1\nb -1\n")
 	check(t, "hta-ns", sums(HTANs), "c 4\na 2.2\nb 0.5\n")
 }
+
+// TestWhatIsOutsideOfTheDevicesTime is of the steps that were chosen, without steps of the recording.
+func TestWhatIsOutsideOfTheDevicesTime(t *testing.T) {
+	var s script
+	s.op("cpu_op", "aten::empty", 0, 50, 1)
+	s.launch(100, 7, "a", 110, 10, "")
+	s.op("cpu_op", "aten::empty", 200, 50, 2)
+	check(t, "recording", cells(analyze(Options{}, s.trace(t)).Table(TableTemporal), "kernel_time_us", "before_us", "after_us"), "10 110 130\n")
+	s.op("user_annotation", "ProfilerStep#3", 90, 60, 3)
+	s.op("user_annotation", "ProfilerStep#4", 150, 100, 4)
+	check(t, "steps", cells(analyze(Options{}, s.trace(t)).Table(TableTemporal), "kernel_time_us", "before_us", "after_us"), "10 20 30\n")
+	if c := analyze(Options{Mode: HTA}, s.trace(t)).Table(TableTemporal).Column("before_us"); c != nil {
+		t.Error("HolisticTraceAnalysis's table has before_us")
+	}
+}

@@ -13,6 +13,7 @@ type deviceTime struct {
 	device                int32
 	whole, busy, compute  int64
 	communication, hidden int64 // all of it; the part of it under computation
+	before, after         int64 // of the chosen steps, without steps of the recording, outside of the window
 }
 
 func (t deviceTime) plus(o deviceTime) deviceTime {
@@ -20,6 +21,7 @@ func (t deviceTime) plus(o deviceTime) deviceTime {
 		device: t.device,
 		whole:  t.whole + o.whole, busy: t.busy + o.busy, compute: t.compute + o.compute,
 		communication: t.communication + o.communication, hidden: t.hidden + o.hidden,
+		before: t.before + o.before, after: t.after + o.after,
 	}
 }
 
@@ -45,12 +47,14 @@ func observeDeviceTime(r *recording) []deviceTime {
 	if !ok {
 		return nil
 	}
+	looked := r.looked()
 	times := make([]deviceTime, len(r.of))
 	for d, number := range r.of {
 		comm, comp := r.layer(d, Communication), r.layer(d, Computation)
 		times[d] = deviceTime{
 			device: number, whole: window.End - window.Start, busy: timeline.Total(r.busy(d)), compute: timeline.Total(comp),
 			communication: timeline.Total(comm), hidden: timeline.Total(timeline.Common(comm, comp)),
+			before: max(0, window.Start-looked.Start), after: max(0, looked.End-window.End),
 		}
 		if r.hta { // its rounded intervals may end before they start
 			times[d].hidden = layered(1, comm, comp)[1|2]
@@ -59,9 +63,27 @@ func observeDeviceTime(r *recording) []deviceTime {
 	return times
 }
 
+// looked is from the begin of the first chosen step to the end of the last, without steps all of the recording.
+func (r *recording) looked() interval {
+	steps := hostSteps(r.steps)
+	if len(steps) == 0 {
+		return between(r.t.First, r.t.Last)
+	}
+	whole := between(steps[0].start, steps[0].end)
+	for _, s := range steps {
+		whole.End = max(whole.End, s.end)
+	}
+	return whole
+}
+
 func answerDeviceTime(a asked[[]deviceTime]) []*table.Table {
-	temporal := table.New(TableTemporal, "Where the device time went",
-		append([]*table.Column{{Name: "rank", Kind: table.Int}}, temporalColumns("_time_pctg", table.Percent)...)...)
+	columns := append([]*table.Column{{Name: "rank", Kind: table.Int}}, temporalColumns("_time_pctg", table.Percent)...)
+	if !a.opts.AsHTA() {
+		columns = append(columns,
+			&table.Column{Name: "before_us", Kind: table.Micros}, // of the steps or the recording, before the first device event
+			&table.Column{Name: "after_us", Kind: table.Micros})  // after the last
+	}
+	temporal := table.New(TableTemporal, "Where the device time went", columns...)
 	byDevice := table.New(TableTemporalByDevice, "Where the time of each device went",
 		append(append([]*table.Column{{Name: "rank", Kind: table.Int}, {Name: "device", Kind: table.Int}}, temporalColumns("_share", table.Ratio)...),
 			&table.Column{Name: "exposed_communication_us", Kind: table.Micros}, // no computation ran beside it
@@ -85,7 +107,11 @@ func answerDeviceTime(a asked[[]deviceTime]) []*table.Table {
 			continue
 		}
 		why.add(rank.rank, "")
-		temporal.Add(append([]any{rank.rank}, sums[i].cells(percent)...)...)
+		cells := append([]any{rank.rank}, sums[i].cells(percent)...)
+		if !a.opts.AsHTA() {
+			cells = append(cells, micros(sums[i].before), micros(sums[i].after))
+		}
+		temporal.Add(cells...)
 		for _, number := range sortedKeys(devices) {
 			of := devices[number]
 			byDevice.Add(append(append([]any{rank.rank, int64(number)}, of.cells(share)...), micros(of.exposed()), micros(of.copying()))...)

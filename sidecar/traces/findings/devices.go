@@ -56,6 +56,14 @@ func deviceIdle(t Tables) *Finding {
 	if known {
 		f.Evidence["devices"] = float64(devices.Len())
 	}
+	for _, outside := range []string{"before_us", "after_us"} {
+		if ranks.Column(outside) == nil { // HTA's modes
+			continue
+		}
+		for r := range ranks.Len() {
+			f.Evidence[outside] += ranks.FloatAt(outside, r)
+		}
+	}
 	if devices.Len() > 1 && share(worst) > share(least) { // whose is the highest share
 		f.Rank, f.Device = pointer(devices.IntAt("rank", worst)), pointer(devices.IntAt("device", worst))
 	}

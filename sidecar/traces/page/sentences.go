@@ -94,14 +94,52 @@ func deviceIdle(f findings.Finding) string {
 	default:
 		who = fmt.Sprintf("The %d devices of %d ranks were", devices, ranks)
 	}
-	if f.Value == 0 && f.Evidence["device_us"] > 0 {
-		return who + " never idle."
-	}
 	text := fmt.Sprintf("%s idle %s of the time", who, share(f.Value))
+	if f.Value == 0 && f.Evidence["device_us"] > 0 {
+		text = who + " never idle"
+	}
+	outside := outsideOfDevices(f)
+	if outside != "" {
+		their := "their"
+		if devices == 1 {
+			their = "its"
+		}
+		text += fmt.Sprintf(" from %s first event to %s last", their, their)
+	}
 	if w := whose(f); w != "" {
 		text += fmt.Sprintf(", %s most (%s)", w, share(f.Evidence["highest_share"]))
 	}
-	return text + "."
+	return text + outside + "."
+}
+
+// muchOutside is the share of the time that was analysed from which on it is said that it lies before or after the devices' events.
+const muchOutside = 0.1
+
+// outsideOfDevices is what of the time lies before the first and after the last device event, which is not counted as idle; "" if
+// that is little.
+func outsideOfDevices(f findings.Finding) string {
+	before, after, inside := f.Evidence["before_us"], f.Evidence["after_us"], f.Evidence["device_us"]
+	whole := before + inside + after
+	if before+after < muchOutside*whole || before+after == 0 {
+		return ""
+	}
+	var parts []string
+	const worthSaying = 0.01
+	if before >= worthSaying*whole {
+		parts = append(parts, share(before/whole)+" of what was analysed is before")
+	}
+	if after >= worthSaying*whole {
+		text := share(after/whole) + " after"
+		if len(parts) == 0 {
+			text = share(after/whole) + " of what was analysed is after"
+		}
+		parts = append(parts, text)
+	}
+	text := "; " + strings.Join(parts, " and ")
+	if f.Evidence["devices"] == 1 {
+		text = fmt.Sprintf(" (%s of %s)", length(inside), length(whole)) + text
+	}
+	return text + " that"
 }
 
 func stepChanged(f findings.Finding) string {

@@ -46,7 +46,13 @@ func TestSentences(t *testing.T) {
 			ID: findings.WarmUp, Value: 0.4, Name: "cudaLaunchKernel", Evidence: evidence{"devices": 1, "cycles": 1, "idle_share": 0.973, "usual_share": 0.141, "call_us": 632e3}},
 		"The first 2 cycles were warm-up, of rank 3 most: the devices were idle 94 % of the time, later 14 %.": {
 			ID: findings.WarmUp, Value: 0.4, Rank: number(3), Evidence: evidence{"devices": 4, "cycles": 2, "idle_share": 0.94, "usual_share": 0.141}},
-		"The device was never idle.":                                               {ID: findings.DeviceIdle, Evidence: evidence{"ranks": 1, "devices": 1, "device_us": 5}},
+		"The device was never idle.": {ID: findings.DeviceIdle, Evidence: evidence{"ranks": 1, "devices": 1, "device_us": 5}},
+		"The device was never idle from its first event to its last (4 µs of 13.3 s); 60 % of what was analysed is before and 40 % after that.": {
+			ID: findings.DeviceIdle, Evidence: evidence{"ranks": 1, "devices": 1, "device_us": 4, "before_us": 8e6, "after_us": 5.3e6}},
+		"The devices of 2 ranks were idle 20 % of the time from their first event to their last; 50 % of what was analysed is after that.": {
+			ID: findings.DeviceIdle, Value: 0.2, Evidence: evidence{"ranks": 2, "devices": 2, "device_us": 50, "after_us": 50}},
+		"The device was idle 20 % of the time.": {
+			ID: findings.DeviceIdle, Value: 0.2, Evidence: evidence{"ranks": 1, "devices": 1, "device_us": 100, "before_us": 5, "after_us": 6}},
 		"The devices of 2 ranks were never idle.":                                  {ID: findings.DeviceIdle, Evidence: evidence{"ranks": 2, "devices": 2, "device_us": 5}},
 		"91 % of the device's idle time: the host had not launched the next work.": {ID: findings.IdleCause, Value: 0.913, Name: analyses.CauseNotLaunched, Evidence: evidence{"devices": 1}},
 		"The device was idle 22 µs while launching calls ran, most of it in cudaLaunchKernel (1 call of 39 µs).": {
