@@ -72,6 +72,7 @@ func (p *parser) settle() {
 	p.noteTool()
 	p.s.faults[faultDuplicate] = faultCount{n: dropDuplicates(p.t), byte: -1}
 	p.faults()
+	endOptimizers(p.t)
 	p.rows.trim()
 	p.t.describe()
 }
