@@ -77,3 +77,20 @@ func TestStepsThatAreNot(t *testing.T) {
 		t.Errorf("got steps %s", got)
 	}
 }
+
+// TestNoneOfTheSteps: a run of which no step was found says which there are.
+func TestNoneOfTheSteps(t *testing.T) {
+	steps := filepath.Join("testdata", "parity", "cuda-steps", "trace.json.gz")
+	for want, asked := range map[string][]int{
+		"none of the traces has step 99; they have steps 4–6":                      {99},
+		"none of the traces has step 1 or 99; they have steps 4–6":                 {1, 99},
+		"none of the traces has any of the 5 steps asked for; they have steps 4–6": {90, 91, 92, 93, 94},
+	} {
+		if _, err := Run(context.Background(), []string{steps}, kineto.Options{}, analyses.Options{Steps: asked}); err == nil || err.Error() != want {
+			t.Errorf("steps %v: got %v, want %s", asked, err, want)
+		}
+	}
+	if _, err := Run(context.Background(), []string{steps}, kineto.Options{}, analyses.Options{Steps: []int{5, 99}}); err != nil {
+		t.Errorf("with a step that there is: %v", err)
+	}
+}

@@ -20,9 +20,11 @@ package traces
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -31,6 +33,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/formats"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // Analysis is the result of Run.
@@ -84,7 +87,7 @@ func CompareRuns(runs []*Analysis, labels []string) *table.Table {
 }
 
 // Run reads every trace under paths and analyses them. The error is non-nil only
-// when no path gave a trace, or ctx ended.
+// when no path gave a trace, none of the steps asked for is in them, or ctx ended.
 func Run(ctx context.Context, paths []string, load kineto.Options, opts analyses.Options) (*Analysis, error) {
 	opts = opts.WithDefaults()
 	load.Inputs, load.Frame = opts.Inputs(), opts.AsHTA()
@@ -112,7 +115,41 @@ func Run(ctx context.Context, paths []string, load kineto.Options, opts analyses
 	for i, t := range set.Traces {
 		inOrder[i] = parts[t]
 	}
+	if err := noSteps(inOrder, &opts); err != nil {
+		return nil, err
+	}
 	return answer(set, inOrder, &opts), nil
+}
+
+// noSteps is the error of a Run in which no trace has any of the steps asked for: there would be nothing to analyse.
+func noSteps(parts []*analyses.Part, opts *analyses.Options) error {
+	if len(opts.Steps) == 0 {
+		return nil
+	}
+	var found []int
+	for _, p := range parts {
+		if len(p.Steps) > 0 {
+			return nil
+		}
+		found = append(found, p.Found...)
+	}
+	if len(found) == 0 {
+		return errors.New("the traces have no profiler steps to choose from")
+	}
+	const few = 4
+	asked := fmt.Sprintf("any of the %d steps asked for", len(opts.Steps))
+	if len(opts.Steps) <= few {
+		var numbers []string
+		for _, n := range opts.Steps {
+			numbers = append(numbers, strconv.Itoa(n))
+		}
+		asked = "step " + words.Alternatives(numbers)
+	}
+	which := "steps "
+	if slices.Min(found) == slices.Max(found) {
+		which = "step "
+	}
+	return fmt.Errorf("none of the traces has %s; they have %s%s", asked, which, words.Numbers(found))
 }
 
 // Analyze analyses traces that are in memory. HTA's modes need those that were

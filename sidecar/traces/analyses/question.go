@@ -14,6 +14,7 @@ import (
 // Part is what one recording contributes to the answers.
 type Part struct {
 	Steps []int // the ProfilerStep#N numbers analysed, ascending
+	Found []int // those of all steps in the file
 	// Device reports whether anything ran on a device.
 	Device bool
 
@@ -34,7 +35,7 @@ type Rank struct {
 func Observe(t *kineto.Trace, opts *Options, stepNames int) *Part {
 	r := newRecording(t, opts, stepNames)
 	p := &Part{
-		Steps: stepNumbers(r.steps), Device: len(r.spans) > 0,
+		Steps: stepNumbers(r.steps), Found: r.found, Device: len(r.spans) > 0,
 		world: t.Meta.WorldSize, memory: t.Memory.Len() > 0,
 		unseen:   len(r.spans) == 0 && (len(t.Meta.Devices) > 0 || launchesKernels(t)),
 		answered: make([]any, len(questions)),
