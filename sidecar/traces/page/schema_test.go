@@ -63,11 +63,11 @@ func documented(t *testing.T) map[string]*Result {
 		}
 	}
 	cut := filepath.Join(t.TempDir(), "cut.json")
-	text := `{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"stream": 7}}, {"ph": "X", "ca`
+	text := `{"traceEvents": [{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#5", "pid": 1, "tid": 1, "ts": 0, "dur": 9}, {"ph": "X", "cat": "kernel", "name": "", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"stream": 7}}, {"ph": "X", "ca`
 	if err := os.WriteFile(cut, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	analyse("cut", analyses.Options{Steps: []int{99}}, cut)
+	analyse("cut", analyses.Options{Steps: []int{5, 99}}, cut)
 	return results
 }
 
