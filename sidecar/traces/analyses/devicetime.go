@@ -91,6 +91,9 @@ func answerDeviceTime(a asked[[]deviceTime]) []*table.Table {
 	overlap := table.New(TableOverlap, "Communication overlapped by computation",
 		&table.Column{Name: "rank", Kind: table.Int},
 		&table.Column{Name: "comp_comm_overlap_pctg", Kind: table.Percent})
+	if !a.opts.AsHTA() {
+		overlap.Columns = append(overlap.Columns, &table.Column{Name: "communication_us", HTAName: "communication_us", Kind: table.Micros})
+	}
 	var why notes
 	sums := make([]deviceTime, len(a.ranks))
 	for i, rank := range a.ranks {
@@ -101,7 +104,11 @@ func answerDeviceTime(a asked[[]deviceTime]) []*table.Table {
 				sums[i] = sums[i].plus(t)
 			}
 		}
-		overlap.Add(rank.rank, percent(sums[i].hidden, sums[i].communication))
+		hidden := []any{rank.rank, percent(sums[i].hidden, sums[i].communication)}
+		if !a.opts.AsHTA() {
+			hidden = append(hidden, orNone(micros(sums[i].communication)))
+		}
+		overlap.Add(hidden...)
 		if len(devices) == 0 {
 			why.add(rank.rank, "no device events")
 			continue

@@ -175,25 +175,35 @@ func synchronising(t Tables) *Finding {
 	}
 }
 
-// hiddenCommunication is the share of communication under computation, over all
-// ranks that communicate.
+// hiddenCommunication is the share of the time of communication during which computation ran beside it, over all ranks that
+// communicate. HolisticTraceAnalysis's modes have each rank's share alone, whose mean it is there.
 func hiddenCommunication(t Tables) *Finding {
 	overlap := t.get(analyses.TableOverlap)
-	kernels, _ := sumBy(t.get(analyses.TableKernels), "kernel_type", "sum_us")
-	sum, n := 0.0, 0
+	var hidden, whole, sum float64
+	n := 0
 	for r := range overlap.Len() {
-		if p := overlap.FloatAt("comp_comm_overlap_pctg", r); !math.IsNaN(p) {
-			sum += p / 100
-			n++
+		p := overlap.FloatAt("comp_comm_overlap_pctg", r) / 100
+		if math.IsNaN(p) {
+			continue
+		}
+		sum += p
+		n++
+		if overlap.Column("communication_us") != nil {
+			us := overlap.FloatAt("communication_us", r)
+			hidden, whole = hidden+p*us, whole+us
 		}
 	}
 	if n == 0 {
 		return nil
 	}
-	return &Finding{
-		ID: HiddenComm, Value: sum / float64(n), Unit: Share,
-		Evidence: map[string]float64{"ranks": float64(n), "communication_us": kernels[analyses.Communication.String()]},
+	f := &Finding{ID: HiddenComm, Value: sum / float64(n), Unit: Share, Evidence: map[string]float64{"ranks": float64(n), "communication_us": whole}}
+	if whole > 0 {
+		f.Value = ratio(hidden, whole)
+		return f
 	}
+	kernels, _ := sumBy(t.get(analyses.TableKernels), "kernel_type", "sum_us")
+	f.Evidence["communication_us"] = kernels[analyses.Communication.String()]
+	return f
 }
 
 // stragglers are the rank that made the others wait for longest and those that come near it, of a twentieth of

@@ -447,3 +447,17 @@ func TestNothingHasNoFindings(t *testing.T) {
 		t.Errorf("got %v, want an empty list", list)
 	}
 }
+
+// TestHiddenCommunicationIsWeightedByTime: a rank that communicates for longer counts for more. Where the time is not known, as in
+// HolisticTraceAnalysis's modes, it is the ranks' mean.
+func TestHiddenCommunicationIsWeightedByTime(t *testing.T) {
+	timed := made(analyses.TableOverlap, "rank:int comp_comm_overlap_pctg:pct communication_us:us",
+		[]any{0, 10.0, 100.0}, []any{1, 2.0, 300.0}, []any{2, math.NaN(), math.NaN()})
+	bare := made(analyses.TableOverlap, "rank:int comp_comm_overlap_pctg:pct", []any{0, 10.0}, []any{1, 2.0})
+	for table, want := range map[*table.Table]float64{timed: 0.04, bare: 0.06} {
+		f := find(Of(Tables{table}), HiddenComm)
+		if f == nil || math.Abs(f.Value-want) > 1e-12 {
+			t.Errorf("got %+v, want %g", f, want)
+		}
+	}
+}
