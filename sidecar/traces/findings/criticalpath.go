@@ -23,7 +23,7 @@ func criticalPath(t Tables) *Finding {
 		}
 		where, name, share := path.TextAt("where", r), path.TextAt("name", r), path.FloatAt("path_share", r)
 		switch by := path.TextAt("by", r); {
-		case by == analyses.PathPart && where != analyses.InDelay:
+		case by == analyses.PathPart:
 			f.Evidence[name+"_share"] += share
 		case by == analyses.PathCollective && name == analyses.CollectiveWaiting:
 			f.Evidence["waiting_share"] = share

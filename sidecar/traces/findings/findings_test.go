@@ -195,7 +195,8 @@ func TestCriticalPath(t *testing.T) {
 			[]any{1, analyses.PathCause, analyses.InDelay, 0.6, 120.0, c.saved[0], "waited"},
 			[]any{1, analyses.PathCause, analyses.OnHost, 0.5, 100.0, c.saved[1], ""},
 			[]any{1, analyses.PathCause, analyses.OnHost, 0.2, 40.0, c.saved[2], "aten::to"},
-			[]any{1, analyses.PathPart, analyses.OnHost, 0.7, math.NaN(), math.NaN(), "host"})
+			[]any{1, analyses.PathPart, analyses.OnHost, 0.7, math.NaN(), math.NaN(), "host"},
+			[]any{1, analyses.PathPart, analyses.InDelay, 0.3, math.NaN(), math.NaN(), "waited"})
 		found := Of(Tables{path, replays})
 		if c.want == 0 {
 			if len(found) > 0 {
@@ -204,7 +205,7 @@ func TestCriticalPath(t *testing.T) {
 			continue
 		}
 		if len(found) != 1 || found[0].Value != c.want || found[0].Name != "aten::to" || *found[0].Rank != 1 ||
-			found[0].Evidence["host_share"] != 0.7 || found[0].Evidence["step_saved_us"] != 20 {
+			found[0].Evidence["host_share"] != 0.7 || found[0].Evidence["waited_share"] != 0.3 || found[0].Evidence["step_saved_us"] != 20 {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}

@@ -14,8 +14,23 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
 
-// leastPart is the share of a critical path from which on a part of it is named.
-const leastPart = 0.05
+// A sentence names the longest parts of a critical path until most of it is named.
+const (
+	leastPart = 0.05 // of the path: a shorter part is not named
+	mostNamed = 4
+	mostOfAll = 0.8
+)
+
+// pathParts are the parts of a critical path in a sentence, by name; what else there is has no name for a reader.
+var pathParts = []struct{ name, text string }{
+	{"host", "the host"}, {"computing", "computing"}, {"communicating", "communication"}, {"copying", "copies"},
+	{criticalpath.Launching.String(), "launch latency"},
+	{criticalpath.Queued.String(), "gaps between queued kernels"},
+	{criticalpath.Waited.String(), "waiting of the device for what is not recorded"},
+	{criticalpath.HandedOver.String(), "waiting of one thread for another"},
+	{criticalpath.Earlier.String(), "the device's work for earlier steps"},
+	{criticalpath.Unknown.String(), "time before launches that are not recorded"},
+}
 
 // delayNames are the delays of a critical path in words.
 var delayNames = map[string]string{
@@ -37,7 +52,7 @@ func pathText(where, name string) string {
 	case where == analyses.InDelay:
 		return cmp.Or(delayNames[name], name)
 	case name == "":
-		return "nothing that is recorded"
+		return "the host outside of what is recorded"
 	case where == analyses.OnDevice:
 		return kernelLabel(name)
 	}
@@ -45,6 +60,11 @@ func pathText(where, name string) string {
 		return placeText(p)
 	}
 	return plain(name)
+}
+
+// unnamed recognises the host's time in nothing that is recorded: that it could be saved says nothing to anybody.
+func unnamed(t *table.Table, row int) bool {
+	return t.TextAt("where", row) == analyses.OnHost && t.TextAt("name", row) == ""
 }
 
 // longestPath are the rows of the rank whose critical path is the longest.
@@ -89,8 +109,12 @@ func condensedPath(t *table.Table) *table.Table {
 			continue
 		}
 		path.Floats, share.Floats = append(path.Floats, t.FloatAt("path_us", r)), append(share.Floats, t.FloatAt("path_share", r))
-		step.Floats, saved.Floats = append(step.Floats, t.FloatAt("step_us", r)), append(saved.Floats, t.FloatAt("saved_us", r))
-		part.Floats = append(part.Floats, t.FloatAt("saved_share", r))
+		without, ofAll := t.FloatAt("saved_us", r), t.FloatAt("saved_share", r)
+		if unnamed(t, r) {
+			without, ofAll = math.NaN(), math.NaN()
+		}
+		step.Floats, saved.Floats = append(step.Floats, t.FloatAt("step_us", r)), append(saved.Floats, without)
+		part.Floats = append(part.Floats, ofAll)
 		by.Text, where.Text, name.Text = append(by.Text, of), append(where.Text, t.TextAt("where", r)), append(name.Text, pathName(t, r))
 	}
 	title := "Critical path"
@@ -110,7 +134,7 @@ func (d drawing) criticalPath(t *table.Table) (Chart, bool) {
 		us, saved, where := t.FloatAt("path_us", r), t.FloatAt("saved_us", r), t.TextAt("where", r)
 		figure := share(t.FloatAt("path_share", r))
 		about := fmt.Sprintf("%s: %s of the path", pathName(t, r), length(us))
-		if !math.IsNaN(saved) {
+		if !math.IsNaN(saved) && !unnamed(t, r) {
 			about += fmt.Sprintf("; without it all would be %s shorter (%s)", length(saved), share(t.FloatAt("saved_share", r)))
 			figure += " · " + share(t.FloatAt("saved_share", r)) + " saved"
 		}
@@ -125,20 +149,29 @@ func (d drawing) criticalPath(t *table.Table) (Chart, bool) {
 	}, list, 0), len(list) > 0
 }
 
+// longestParts names the longest parts of a critical path with their shares.
+func longestParts(f findings.Finding) string {
+	parts := slices.Clone(pathParts)
+	of := func(name string) float64 { return f.Evidence[name+"_share"] }
+	slices.SortStableFunc(parts, func(a, b struct{ name, text string }) int { return cmp.Compare(of(b.name), of(a.name)) })
+	var named []string
+	sum := 0.0
+	for _, p := range parts[:mostNamed] {
+		if of(p.name) < leastPart || sum >= mostOfAll {
+			break
+		}
+		text := share(of(p.name)) + " " + p.text
+		if waiting := of("waiting"); p.name == "communicating" && waiting >= leastPart {
+			text += fmt.Sprintf(" (%s waiting for other ranks)", share(waiting))
+		}
+		named = append(named, text)
+		sum += of(p.name)
+	}
+	return strings.Join(named, ", ")
+}
+
 // criticalPath says what a step depends on, and what would shorten it most.
 func criticalPath(f findings.Finding) string {
-	var parts []string
-	for _, p := range []struct{ evidence, text string }{
-		{"host_share", "the host"}, {"computing_share", "computing"}, {"communicating_share", "communication"}, {"copying_share", "copies"},
-	} {
-		if of := f.Evidence[p.evidence]; of >= leastPart {
-			text := fmt.Sprintf("%s %s", share(of), p.text)
-			if waiting := f.Evidence["waiting_share"]; p.evidence == "communicating_share" && waiting >= leastPart {
-				text += fmt.Sprintf(" (%s waiting for other ranks)", share(waiting))
-			}
-			parts = append(parts, text)
-		}
-	}
 	what, it := "The critical path", "it"
 	if f.Evidence["step_us"] > 0 {
 		what, it = "The critical path of a step", "a step"
@@ -146,7 +179,7 @@ func criticalPath(f findings.Finding) string {
 	if w := whose(f); w != "" {
 		what += " of " + w
 	}
-	text := fmt.Sprintf("%s is %s; without %s (%s) %s would be %s shorter", what, strings.Join(parts, ", "), pathText(f.On, f.Name), f.On, it, share(f.Value))
+	text := fmt.Sprintf("%s is %s; without %s (%s) %s would be %s shorter", what, longestParts(f), pathText(f.On, f.Name), f.On, it, share(f.Value))
 	if us := f.Evidence["step_saved_us"]; us > 0 {
 		text += fmt.Sprintf(" (%s)", length(us))
 	}

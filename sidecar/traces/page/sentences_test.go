@@ -67,6 +67,9 @@ func TestSentences(t *testing.T) {
 		"The critical path of a step of rank 2 is 60 % the host, 38 % communication (36 % waiting for other ranks); without aten::to (host) a step would be 6 % shorter (1.2 ms).": {
 			ID: findings.CriticalPath, Value: 0.062, Rank: number(2), Name: "aten::to", On: analyses.OnHost, Evidence: evidence{
 				"host_share": 0.6, "communicating_share": 0.38, "waiting_share": 0.36, "copying_share": 0.01, "step_us": 19901, "step_saved_us": 1240}},
+		"The critical path of a step is 47 % communication, 32 % waiting of the device for what is not recorded, 11 % the device's work for earlier steps; without nccl (device) a step would be 33 % shorter (11 ms).": {
+			ID: findings.CriticalPath, Value: 0.33, Name: "nccl", On: analyses.OnDevice, Evidence: evidence{
+				"communicating_share": 0.467, "waited_share": 0.319, "earlier_share": 0.111, "computing_share": 0.071, "step_us": 34000, "step_saved_us": 11200}},
 		"The critical path is 90 % computing; without gemm<float> (device) it would be 70 % shorter.": {
 			ID: findings.CriticalPath, Value: 0.7, Name: "void gemm<float>(float*)", On: analyses.OnDevice, Evidence: evidence{"computing_share": 0.9}},
 		"Rank 1 came last to the only collective; the other rank waited 18 ms for it.": {

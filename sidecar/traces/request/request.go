@@ -183,10 +183,30 @@ func (q *Request) compute(ctx context.Context) (*traces.Analysis, error) {
 	if q.CriticalPath {
 		options.Tables = append(slices.Clone(options.Tables), analyses.CriticalPath()...)
 	}
+	run := q.compare
 	if len(q.Against) == 0 {
-		return traces.Run(ctx, q.Paths, q.Load, options)
+		run = func(ctx context.Context, options analyses.Options) (*traces.Analysis, error) {
+			return traces.Run(ctx, q.Paths, q.Load, options)
+		}
 	}
-	return q.compare(ctx, options)
+	a, err := run(ctx, options)
+	if err == nil && q.CriticalPath {
+		q.explainNoPath(a)
+	}
+	return a, err
+}
+
+// explainNoPath adds the reason why there is no critical path, which was asked for, where there is none.
+func (q *Request) explainNoPath(a *traces.Analysis) {
+	path := a.Table(analyses.TableCriticalPath)
+	if path != nil && path.Len() > 0 {
+		return
+	}
+	why := "nothing that ran on a device was recorded, and the path is traced back from the devices' work"
+	if a.Mode != analyses.Exact {
+		why = "by the rules of HolisticTraceAnalysis none is found; leave out --mode"
+	}
+	a.Warnings = append(a.Warnings, kineto.Warning{Byte: -1, What: "no critical path: " + why})
 }
 
 // compare analyses the traces and sets them beside those of the other runs.
