@@ -46,6 +46,8 @@ EXACT_FIRST_S: Final = 5
 EXACT_EVENTS: Final = 200_000
 """Events that --exact records of a cell with steps: some 60 MB, and 2 s until torch has written them."""
 
+USERS_OWN: Final = "The traces are those of your own torch.profiler: --torch recorded nothing besides."
+
 MERGE: Final = (
     "The trace that yours writes in the cell is added to the chart; omni_perf.last().merge_trace(PATH) adds one that "
     "it writes later."
@@ -209,8 +211,8 @@ class TorchProfile:
             if _active is self:
                 _active = None
                 marks.watch(None)
-        if not over and not self.traces and not self.remarks:
-            self.remarks.append(self._why_nothing())
+        if not over and not any(self.recorded) and not self.remarks:
+            self.remarks.append(USERS_OWN if self.traces else self._why_nothing())
 
     def cancel(self) -> None:
         """End without a trace."""

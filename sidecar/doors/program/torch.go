@@ -130,6 +130,9 @@ func (t *Torch) tracesOf(rec *timeline.Recording, receiver *marks.Receiver, mess
 			out.files.Traces = append(out.files.Traces, f)
 		}
 	}
+	if len(sent) == 0 {
+		fmt.Fprintln(messages, "omni-perf: --torch recorded nothing: no process imported torch and then ended as Python ends, which writes the trace (not by a signal or os._exit)")
+	}
 	if lead == 0 {
 		return out
 	}

@@ -43,7 +43,7 @@ func observeEfficiency(r *recording) map[efficiencyKey]*efficiencySums {
 	for i := range r.spans {
 		s := &r.spans[i]
 		op := launchers[i]
-		if op < 0 || s.row < 0 || !operators {
+		if op < 0 || s.row < 0 || !operators || e.isStep(op) {
 			sum := efficiencySums{calls: 1, ns: max(0, s.dur)}
 			if e.usesTensorCores(s.name) {
 				sum.tensorCore = max(0, s.dur)
@@ -225,9 +225,6 @@ func (e *efficiency) list(op int32, c *callCost, in kineto.OpInputs, inner bool)
 	made := listedAs{key: efficiencyKey{
 		operator: t.Text(t.Ops.Name[row]), shapes: t.Text(in.Dims), device: e.deviceName(&e.r.spans[c.span]), kind: m.kind,
 	}}
-	if _, step := stepNumber(made.key.operator); step {
-		made.key.operator = "ProfilerStep*"
-	}
 	if m.of == nil || inner {
 		made.key.kind = kindByName(kernel, c.what)
 		return made
@@ -242,6 +239,11 @@ func (e *efficiency) list(op int32, c *callCost, in kineto.OpInputs, inner bool)
 	}
 	made.flops, made.bytes = finite(cost.flops), finite(cost.bytes)
 	return made
+}
+
+// isStep recognises a step's annotation, which is no operator: what was launched in nothing else is listed by itself.
+func (e *efficiency) isStep(op int32) bool {
+	return IsStep(e.r.t.Text(e.r.t.Ops.Name[e.tree.rows[op]]))
 }
 
 // finite is a figure that shapes gave, 0 where they lie.

@@ -135,10 +135,10 @@ func (p *parser) key(first bool) (key string, next int) {
 // noteNoEvents warns of a file that could be read and has no events; anything: there is JSON in it.
 func (p *parser) noteNoEvents(anything bool) {
 	if anything && !p.found && !p.enough && !p.w.Truncated() {
-		p.note("the file has no traceEvents", "no events")
+		p.note("the file has no traceEvents", "")
 	}
 	if p.found && p.t.Records == 0 && len(p.warnings) == 0 {
-		p.warn(-1, "traceEvents is empty", "no events")
+		p.warn(-1, "traceEvents is empty", "")
 	}
 }
 

@@ -216,7 +216,7 @@ func (d drawing) launchHistogram(t *table.Table) (Chart, bool) {
 	for _, b := range gather(t, func(r int) (string, float64) { return "", t.FloatAt("count", r) }) {
 		n := b.sums[""]
 		columns = append(columns, columnBin{length(b.from), []part{{n, paintOverhead,
-			fmt.Sprintf("%s launches with a delay of %s to %s", words.Count(int64(n)), length(b.from), length(b.to))}}})
+			fmt.Sprintf("%s with a delay of %s to %s", words.Plural(int(n), "launch", "launches"), length(b.from), length(b.to))}}})
 	}
 	aside := "from the end of the host's call to the start on the device"
 	if d.severalRanks() {
@@ -335,7 +335,7 @@ func (d drawing) calls(t *table.Table) (Chart, bool) {
 	var list []bar
 	waits := false
 	for _, s := range all[:min(d.rows, len(all))] {
-		p, about := paintHost, fmt.Sprintf("%s: %s in %s calls", s.name, length(s.us), words.Count(int64(s.number)))
+		p, about := paintHost, fmt.Sprintf("%s: %s in %s", s.name, length(s.us), plural(int(s.number), "call"))
 		if s.waits {
 			p, waits = paintLate, true
 			about += fmt.Sprintf("; %s of device idle time began in it", length(s.drained))

@@ -38,7 +38,7 @@ const shortText = 24
 func forPage(t *table.Table, rows int) htmlTable {
 	h := htmlTable{Title: plain(t.Title), Note: plain(t.Note)}
 	for _, c := range t.Columns {
-		h.Head = append(h.Head, htmlCell{Text: heading(c), Number: c.Kind != table.Text})
+		h.Head = append(h.Head, htmlCell{Text: headingIn(t, c), Number: c.Kind != table.Text})
 	}
 	for r := range min(rows, t.Len()) {
 		var row []htmlCell

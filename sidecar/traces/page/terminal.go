@@ -81,7 +81,9 @@ func (r *Result) Text(w io.Writer, columns int) error {
 	}
 	for _, show := range terminalTables {
 		if t := r.table(show.name); t != nil && !r.repeats(t) && !(t.Name == analyses.TablePythonFunctions && r.Analysis.Device) {
-			t = condense(t)
+			if t = condense(t); t.Len() == 0 { // no row had a figure
+				continue
+			}
 			title := t.Title
 			if !r.severalRanks() {
 				title = strings.TrimSuffix(title, ", all ranks")
@@ -133,7 +135,7 @@ func writeTable(out *bufio.Writer, t *table.Table, title string, names []string,
 	cells := make([][]string, rows+1)
 	widths := make([]int, len(cols))
 	for i, c := range cols {
-		cells[0] = append(cells[0], heading(c))
+		cells[0] = append(cells[0], headingIn(t, c))
 		for r := range rows {
 			cells[r+1] = append(cells[r+1], cellText(c, r))
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -129,6 +130,19 @@ func heading(c *table.Column) string {
 		name = strings.TrimSuffix(name, suffix)
 	}
 	return strings.ReplaceAll(name, "_", " ")
+}
+
+// headingIn is the heading of a column in a table: what is subtracted from the time of an annotation or module is the time of those
+// inside it, not that of operators, which the self time of the table of operators is without.
+func headingIn(t *table.Table, c *table.Column) string {
+	text := heading(c)
+	switch t.Name {
+	case analyses.TableAnnotations, analyses.TableModules, analyses.TableModuleClasses:
+		if of, self := strings.CutPrefix(text, "self "); self {
+			return of + " without inner"
+		}
+	}
+	return text
 }
 
 // capital begins a sentence with a text of this package.

@@ -46,11 +46,11 @@ func EachSpan[T any](t *Reading, ask func(stack []timeline.FrameID, cause Cause,
 }
 
 // Called is what took a place's time, in states that fit: the library function
-// that the line called, if one stands out, and the share for which no library was
-// called at all.
-func (t *Reading) Called(at Place, fits func(Cause) bool) (call Call, own float64) {
+// that the line called, if one stands out, with its share of the time, and the share
+// for which no library was called at all.
+func (t *Reading) Called(at Place, fits func(Cause) bool) (call Call, share, own float64) {
 	if t.Thread == nil {
-		return Call{}, 0
+		return Call{}, 0, 0
 	}
 	type answer struct {
 		here, own bool
@@ -75,11 +75,11 @@ func (t *Reading) Called(at Place, fits func(Cause) bool) (call Call, own float6
 		}
 	}
 	if all == 0 {
-		return Call{}, 0
+		return Call{}, 0, 0
 	}
 	own = float64(alone) / float64(all)
 	if top := Most(sums, compareCalls); float64(sums[top]) >= stoodOut*float64(all) {
-		return top, own
+		return top, float64(sums[top]) / float64(all), own
 	}
 	// Not one function; perhaps one package.
 	packages := make(map[Call]timeline.Nanos)
@@ -87,9 +87,9 @@ func (t *Reading) Called(at Place, fits func(Cause) bool) (call Call, own float6
 		packages[Call{Package: c.Package}] += n
 	}
 	if top := Most(packages, compareCalls); float64(packages[top]) >= stoodOut*float64(all) {
-		return top, own
+		return top, float64(packages[top]) / float64(all), own
 	}
-	return Call{}, own
+	return Call{}, 0, own
 }
 
 // Meaning is the library with the most of a place's time in functions that mean one of these things: numba,

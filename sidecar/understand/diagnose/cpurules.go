@@ -87,7 +87,7 @@ func computing(e *evidence) measured {
 	}
 	m.Cores, m.CoreLimit = e.bystanders.Cores(e.main.History.IntervalsOf(func(state int) bool { return e.main.History.States[state].Place == a.Place }))
 	var own float64
-	m.Call, own = e.main.Called(a.Place, fits)
+	m.Call, m.CallShare, own = e.main.Called(a.Place, fits)
 	m.Cause = e.main.History.CauseAt(a.Place, fits)
 	if m.CutTime = e.main.CutAt(a.Place); float64(m.CutTime) < activity.MostShare*float64(a.There) {
 		m.Advice = adviceForLine(e, m, own, max(a.Visits, e.main.Calls(a.Place))) // else what took the time is not known
@@ -240,7 +240,7 @@ var slicing = regexp.MustCompile(`\[[^\[\]]*:[^\[\]]*\]|\.(min|max|sum|mean|std|
 var queryCall = regexp.MustCompile(`\.execute\(`)
 
 func withCall(e *evidence, a activity.Account, m *measured) {
-	m.Call, _ = e.main.Called(a.Place, activity.Only(a.Cause))
+	m.Call, _, _ = e.main.Called(a.Place, activity.Only(a.Cause))
 }
 
 func compiling(e *evidence, a activity.Account, m *measured) {
@@ -405,7 +405,7 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 		m.Cores = max(m.Cores-children, 0)
 	}
 	if len(m.Actors) > 0 && m.Actors[0].Place == (activity.Place{}) {
-		m.Call, _ = e.main.Called(a.Place, func(c activity.Cause) bool { return c == activity.Thread || activity.NeedsResolving(c) })
+		m.Call, _, _ = e.main.Called(a.Place, func(c activity.Cause) bool { return c == activity.Thread || activity.NeedsResolving(c) })
 	}
 }
 

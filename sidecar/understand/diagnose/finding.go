@@ -60,6 +60,7 @@ type Finding struct {
 	AtLast    timeline.Nanos // when it did for the last of several; 0: it happened once
 	AfterEnd  bool           // it happened when the script's own code had ended
 	Call      activity.Call  // what the place called, where that took most of its time
+	CallShare float64        // of the place's time, in Call; 0: not known
 	Cores     float64        // CPUs in use meanwhile; NaN where not known
 	CoreLimit float64        // of how many; 0 where not known
 

@@ -294,6 +294,7 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 	text("kind", string(f.Kind))
 	text("package", f.Call.Package)
 	text("function", f.Call.Function)
+	number("call_share", f.CallShare)
 	text("name", f.Name)
 	text("collective", string(f.Collective))
 	nanos("whole_ns", f.Whole)

@@ -35,6 +35,8 @@ type meaning struct {
 	displays  bool           // it is called with the value of a cell's last expression
 	// startsThread: one of threading's own frames, which are above every thread's.
 	startsThread bool
+	// passesOn: ours, around what would have been called without us. It is as if it were not there.
+	passesOn bool
 }
 
 // meaningOf reads a frame's file and function; means is what that means as a library's.
@@ -50,6 +52,7 @@ func meaningOf(f timeline.Frame, owner origin.Owner, means origin.Meanings, t *t
 		if m.role = ours; means&origin.RunsTask != 0 { // around a task of an engine: what it calls is the task's
 			m.role = runner
 		}
+		m.passesOn = means&origin.Decorates != 0
 	case origin.Cell:
 		m.role = own
 		if r, ok := t.of(f); ok {

@@ -146,6 +146,8 @@ func TestStacks(t *testing.T) {
 		{"a function that it then calls", "train()", inCell(cell(1), ours_, frame("TorchProfile._run_profiler", site+"omni_perf/torchprofile.py", 190), helper), "torch-trace > helpers.py:4 load"},
 		{"a task of an engine, in a library", "", stack(frame("Worker.main_loop", site+"ray/_private/worker.py", 1059), frame("run_task", site+"omni_perf/engines/rayworker.py", 220), library),
 			"worker.py:1059 Worker.main_loop > rayworker.py:220 run_task > frame.py:100 DataFrame.sum"},
+		{"our loader calls torch's own, and then what is ours", "import torch", inCell(cell(1), frame("TorchImport._after.<locals>.exec_module", site+"omni_perf/torchwatch.py", 50), library), "222.py:1 <module> > frame.py:100 DataFrame.sum"},
+		{"what is ours behind it", "x = 1\nimport torch", inCell(cell(2), frame("TorchImport._after.<locals>.exec_module", site+"omni_perf/torchwatch.py", 52), ours_, sleep), "222.py:2 <module>"},
 		{"a function that our extension was given", "load()", inCell(cell(1), ours_, sleep, helper, library), "222.py:1 <module> > helpers.py:4 load > frame.py:100 DataFrame.sum"},
 		{"%%time", "%%omni_perf\n%%time\n\nx = 1\ny = 2", inCell(cell(1), cellMagic, timeMagic, frame("<module>", "<timed exec>", 2)), "222.py:5 <module>"},
 		{"%%time of one expression", "%%omni_perf\n%%time\nf()", inCell(cell(1), cellMagic, timeMagic, frame("<module>", "<timed eval>", 1), helper), "222.py:3 <module> > helpers.py:4 load"},

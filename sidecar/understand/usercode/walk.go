@@ -44,6 +44,9 @@ type level struct {
 // step goes on to the next frame of a stack.
 func (s *stripper) step(p position, id timeline.FrameID) position {
 	m := &s.meanings[id]
+	if m.passesOn {
+		return p
+	}
 	starts, known := p.starts, p.known
 	if !known && !m.startsThread {
 		starts, known = m.role, true

@@ -66,7 +66,7 @@ func (s Scope) Finding(f diagnose.Finding) string {
 			s.Duration = f.Whole
 		}
 		text := write(s, f)
-		if f.AfterEnd && f.ID != diagnose.SlowExit {
+		if f.AfterEnd && f.ID != diagnose.SlowExit && f.ID != diagnose.Tracing { // torch.profiler starts behind an import
 			text = "after the last line " + text
 		}
 		if f.OfRank {
@@ -201,14 +201,18 @@ func cut(f diagnose.Finding) string {
 	return ""
 }
 
-// in is the library function a line called: ", in DataFrame.apply (pandas)".
+// in is the library function a line called: ", in DataFrame.apply (pandas)", ", most of that in backward (torch)".
 func in(f diagnose.Finding) string {
 	name := words.Clean(f.Call.Package, 40)
+	called := ", in "
+	if f.CallShare > 0 && f.CallShare < nearlyAll {
+		called = ", most of that in "
+	}
 	switch {
 	case f.Call.Function != "" && name != "":
-		return ", in " + words.Clean(displayName(f.Call.Function), 60) + " (" + name + ")"
+		return called + words.Clean(displayName(f.Call.Function), 60) + " (" + name + ")"
 	case name != "":
-		return ", in " + name
+		return called + name
 	case f.Cause == activity.Native:
 		return ", in native code"
 	}
