@@ -110,15 +110,15 @@ def parse_cell(line: str) -> Parsed:
     """Read the options behind ``%%omni_perf``."""
     parsed = _parse(line, CELL_USAGE, _CELL_OPTIONS)
     if parsed.rest and not parsed.problem:
-        parsed.problem = f"{parsed.rest.split()[0]!r} is not an option; use {CELL_USAGE}."
+        parsed.problem = _unknown(parsed.rest.split()[0], CELL_USAGE, _CELL_OPTIONS)
     return parsed
 
 
 def parse_on(line: str) -> Parsed:
     """Read the options behind ``%omni_perf on``."""
-    parsed = _parse(line, ON_USAGE, {"-t", "-p", "-s", "--children"})
+    parsed = _parse(line, ON_USAGE, _ON_OPTIONS)
     if parsed.rest and not parsed.problem:
-        parsed.problem = f"{parsed.rest.split()[0]!r} is not an option; use {ON_USAGE}."
+        parsed.problem = _unknown(parsed.rest.split()[0], ON_USAGE, _ON_OPTIONS)
     return parsed
 
 
@@ -130,6 +130,7 @@ def parse_statement(line: str) -> Parsed:
 _OF_TORCH = ("--shapes", "--stack", "--torch-memory", "--flops", "--modules")
 """In the order of Torch's fields."""
 _FLAGS = {"--live", "--quiet", "--exact", "--torch", *_OF_TORCH}
+_ON_OPTIONS = {"-t", "-p", "-s", "--children"}
 _CELL_OPTIONS = {"-p", "-s", "--children", "--name", "--prof_dir", "--kernel-wait", "--memory", "--cluster", *_FLAGS}
 
 _UNITS = (("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
@@ -149,7 +150,12 @@ def _parse(line: str, usage: str, known: set[str]) -> Parsed:
     problem = ""
     wants_help = False
     rest = line.strip()
-    while rest.startswith("-"):
+    while rest.startswith("-") or ("--torch" in values and _is_figure(rest.partition(" ")[0])):
+        if not rest.startswith("-"):  # behind another option
+            figures, rest = _figures(rest)
+            values["--torch"] += " " + figures
+            rest = rest.strip()
+            continue
         word, _, after = rest.partition(" ")
         if word == "--":
             rest = after.strip()
@@ -161,12 +167,10 @@ def _parse(line: str, usage: str, known: set[str]) -> Parsed:
             rest = after.strip()
             continue
         if option not in known:
-            problem = f"{word!r} is not an option; use {usage}."
+            problem = _unknown(word, usage, known)
             break
         if option in _FLAGS:
-            values[option] = "yes"
-            if option == "--torch":
-                values[option], after = _figures(after)
+            values.setdefault(option, "")
         else:
             if option == "--memory" and not equals and (not after.strip() or after.lstrip().startswith("-")):
                 value = "used"
@@ -181,11 +185,26 @@ def _parse(line: str, usage: str, known: set[str]) -> Parsed:
     return Parsed(options, rest, problem or wrong, wants_help)
 
 
+def _unknown(word: str, usage: str, known: set[str]) -> str:
+    """Say that a word is no option, and which one is most likely meant."""
+    import difflib  # rarely needed
+
+    near = difflib.get_close_matches(word if word.startswith("-") else "--" + word, known, 1, 0.7)
+    if not near and "--torch" in known and "=" in word:
+        near = [figure + "=N" for figure in difflib.get_close_matches(word.partition("=")[0], FIGURES, 1, 0.7)]
+    return f"{word!r} is not an option; " + (f"did you mean {near[0]}?" if near else f"use {usage}.")
+
+
+def _is_figure(word: str) -> bool:
+    """Whether a word is one that --torch takes, such as wait=2, or several with commas, as omni-perf run has them."""
+    return word.partition("=")[0] in FIGURES and "=" in word
+
+
 def _figures(text: str) -> tuple[str, str]:
     """Split off words such as wait=2, which --torch takes, from the rest."""
     words: list[str] = []
-    while (found := text.lstrip().partition(" ")[0]).partition("=")[0] in FIGURES and "=" in found:
-        words.append(found)
+    while _is_figure(found := text.lstrip().partition(" ")[0]):
+        words += found.split(",")
         text = text.lstrip()[len(found) :]
     return " ".join(words), text
 
@@ -206,7 +225,9 @@ def _torch_options(values: dict[str, str]) -> tuple[Torch | None, list[str]]:
     for word in values["--torch"].split():
         name, _, figure = word.partition("=")
         if not figure.isdecimal():
-            return asked, [f"{name} takes a number, such as {name}=2, not {figure!r}: the cell is recorded as a whole."]
+            return asked, [
+                f"{name} takes a whole number, such as {name}=2, not {figure!r}: the cell is recorded as a whole."
+            ]
         figures[name] = int(figure)
     if not figures:
         return asked, []

@@ -117,6 +117,9 @@ def schedule(
     made = Schedule(wait, warmup, active, repeat, skip_first, by_epoch)
     if made.problem:
         raise ValueError(made.problem)
+    for name, handler in {"on_trace": on_trace, "on_cycle": on_cycle, "on_epoch": on_epoch, "on_end": on_end}.items():
+        if handler is not None and not callable(handler):
+            raise TypeError(f"{name} takes a function, not {handler!r}.")
     _give(made, Handlers(on_trace, on_cycle, on_epoch, on_end))
     return made
 

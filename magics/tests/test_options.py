@@ -1,5 +1,6 @@
 import pytest
 from omni_perf.options import Options, parse_cell, parse_on, parse_statement
+from omni_perf.schedule import of_figures
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,10 @@ def test_options_of_a_cell(line: str, options: Options) -> None:
         ("-s 1e9", "-s takes seconds"),
         ("--nonsense", "'--nonsense' is not an option; use %%omni_perf"),
         ("x = 1", "'x' is not an option"),
+        ("--torhc", "'--torhc' is not an option; did you mean --torch?"),
+        ("memory", "'memory' is not an option; did you mean --memory?"),
+        ("--torch wiat=2", "'wiat=2' is not an option; did you mean wait=N?"),
+        ("--torch wait=-1", "wait takes a whole number, such as wait=2, not '-1'"),
         ("--name", "--name needs a value"),
         ("--memory much", "--memory takes exact or device, not 'much'."),
         ("--memory=", "--memory needs a value"),
@@ -47,6 +52,22 @@ def test_a_mistake_gives_a_sentence_and_keeps_the_rest(line: str, says: str) -> 
     parsed = parse_cell(line + " --quiet" if says == "" else line)
     assert says in parsed.problem
     assert parsed.options.interval_ns == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--torch wait=2 active=3 --flops",
+        "--torch --flops wait=2 active=3",
+        "--torch wait=2 --flops active=3",
+        "--torch wait=2,active=3 --flops",
+    ],
+)
+def test_the_figures_of_a_schedule_have_any_place_behind_torch(line: str) -> None:
+    parsed = parse_cell(line)
+    assert parsed.problem == ""
+    assert parsed.options.torch is not None and parsed.options.torch.flops
+    assert parsed.options.torch.schedule == of_figures({"wait": 2, "active": 3})
 
 
 def test_a_mistake_leaves_good_options_alone() -> None:

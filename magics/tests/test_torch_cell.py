@@ -325,10 +325,11 @@ def test_bad_options_are_sentences(kernel: Kernel) -> None:
     ran = run(kernel, "%%omni_perf --torch active=0\ntrain(1)")
     assert "active takes at least one step" in ran.text("stderr") and rows(kernel, "operators")
     ran = run(kernel, "%%omni_perf --torch wait=x\ntrain(1)")
-    assert "wait takes a number, such as wait=2, not 'x'" in ran.text("stderr")
+    assert "wait takes a whole number, such as wait=2, not 'x'" in ran.text("stderr")
     ran = run(kernel, "%%omni_perf --shapes\ntrain(1)")
     assert "--shapes belongs to --torch" in ran.text("stderr")
     assert run(kernel, "omni_perf.schedule(active=0)").error == "ValueError"
+    assert run(kernel, "omni_perf.schedule(on_trace=3)").error == "TypeError"
 
 
 TENSORBOARD = """\

@@ -213,3 +213,12 @@ func TestBandwidthOfCollectives(t *testing.T) {
 		_allgather_base 1 included 10
 	`)
 }
+
+// TestAStepIsNoOperator: what is launched in a step and in no operator is listed by itself.
+func TestAStepIsNoOperator(t *testing.T) {
+	var s script
+	s.op("user_annotation", "ProfilerStep#4", 0, 100, 1)
+	s.launch(10, 7, "spin", 20, 10, `,"External id":1`)
+	rows := analyze(Options{}, s.trace(t)).Table(TableEfficiency)
+	check(t, "efficiency", cells(rows, "operator", "device_us"), "spin 10\n")
+}

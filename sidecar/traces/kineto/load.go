@@ -123,10 +123,8 @@ func noTraces(files []string, set *Set, asked []int) error {
 	switch {
 	case len(set.found) > 0:
 		return fmt.Errorf("none of the traces is of rank %s; they are of %s", alternatives(asked), ranksOf(set.found))
-	case len(warnings) == 1:
+	case len(warnings) == 1, len(warnings) > 1 && len(files) == 1:
 		return fmt.Errorf("no trace could be read: %s", warnings[0])
-	case len(warnings) > 1 && len(files) == 1:
-		return fmt.Errorf("no trace could be read, first: %s", warnings[0])
 	case len(warnings) > 1:
 		return fmt.Errorf("no trace could be read from %d files, the first: %s", len(files), warnings[0])
 	}
