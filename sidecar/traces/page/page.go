@@ -172,12 +172,49 @@ func (r *Result) about() string {
 		steps = max(steps, len(list))
 	}
 	if steps > 0 {
-		text += ", " + plural(steps, "profiler step")
+		text += ", " + plural(steps, "profiler step") + r.leftOut()
 	}
 	if r.Analysis.Mode != analyses.Exact {
 		text += fmt.Sprintf(", by the rules of HolisticTraceAnalysis (%s)", r.Analysis.Mode)
 	}
 	return text
+}
+
+// asLong is the share of the length of a counted step from which on a last step, left out since it may have been cut off, is
+// likely to be whole.
+const asLong = 0.5
+
+// leftOut says that last steps were left out, where one is about as long as the others.
+func (r *Result) leftOut() string {
+	t := r.table(analyses.TableSteps)
+	if t == nil || t.Column("counted") == nil {
+		return ""
+	}
+	var counted, dropped []float64
+	perRank := map[int64]int{}
+	for row := range t.Len() {
+		us := t.FloatAt("duration_us", row)
+		if t.TextAt("counted", row) != "dropped" {
+			counted = append(counted, us)
+			continue
+		}
+		dropped = append(dropped, us)
+		perRank[t.IntAt("rank", row)]++
+	}
+	if len(counted) == 0 || len(dropped) == 0 {
+		return ""
+	}
+	slices.Sort(counted)
+	if slices.Max(dropped) < asLong*counted[(len(counted)-1)/2] {
+		return ""
+	}
+	which := "the last one"
+	for _, n := range perRank {
+		if n > 1 {
+			which = "the last one of each cycle"
+		}
+	}
+	return fmt.Sprintf(" (%s left out; --last-step counts it)", which)
 }
 
 // Page writes a self-contained HTML document: the answer, one step from near, small

@@ -27,6 +27,24 @@ func TestAPlaceThatIsCutKeepsItsLine(t *testing.T) {
 	}
 }
 
+// TestTheLastStepIsSaidToBeLeftOut where it is about as long as the others.
+func TestTheLastStepIsSaidToBeLeftOut(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "steps.json")
+	for last, want := range map[int]string{
+		90: "1 rank, 2 profiler steps (the last one left out; --last-step counts it)",
+		10: "1 rank, 2 profiler steps",
+	} {
+		const step = `{"ph":"X","cat":"user_annotation","name":"ProfilerStep#%d","pid":1,"tid":1,"ts":%d,"dur":%d}`
+		text := fmt.Sprintf(`{"traceEvents": [`+step+","+step+","+step+"]}", 1, 0, 100, 2, 100, 100, 3, 200, last)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := analysed(t, file).about(); got != want {
+			t.Errorf("a last step of %d µs: got %q, want %q", last, got, want)
+		}
+	}
+}
+
 // TestOneOfEach: of one call and one kernel nothing is said in the plural; what has no figure has no heading; and the time of an
 // annotation without those inside it is not called as an operator's without those it calls.
 func TestOneOfEach(t *testing.T) {
