@@ -56,6 +56,21 @@ func TestEveryTopicOfEveryReportHasAShortAnswer(t *testing.T) {
 	}
 }
 
+func TestWhatTheTracesHaveIsAnswered(t *testing.T) {
+	v := read(t, "merged")
+	a := ask(t, v, answers.Question{About: answers.Operators})
+	first := v.Operators[0]
+	if len(a.Rows) != len(v.Operators) || a.Rows[0].Name != first.Name || *a.Rows[0].Seconds != report.Seconds(first.SelfCPUNS) {
+		t.Errorf("%+v, want %+v first of %d", a.Rows[0], first, len(v.Operators))
+	}
+	if a := ask(t, v, answers.Question{About: answers.Kernels}); len(a.Rows) != len(v.KernelTimes) || len(a.Rows) == 0 {
+		t.Errorf("%d kernels, want %d", len(a.Rows), len(v.KernelTimes))
+	}
+	if a := ask(t, read(t, "script"), answers.Question{About: answers.Operators}); !strings.Contains(a.About, "no trace of torch.profiler") {
+		t.Error(a.About)
+	}
+}
+
 func TestWhatHasNoRoomIsCounted(t *testing.T) {
 	v := read(t, "script")
 	whole := ask(t, v, answers.Question{About: answers.Lines})

@@ -159,3 +159,37 @@ func sortedKeys[V any](m map[string]V) []string {
 	slices.Sort(keys)
 	return keys
 }
+
+func (a *asked) operators() (string, []Row) {
+	if len(a.View.Operators) == 0 {
+		return "operators of torch: no trace of torch.profiler is in the report", nil
+	}
+	var rows []Row
+	for _, o := range a.View.Operators {
+		r := spent(o.SelfCPUNS, 0)
+		r.Name = words.Clean(o.Name, maxText)
+		if o.InputShapes != nil {
+			r.Name += " " + words.Clean(*o.InputShapes, maxText)
+		}
+		says := []string{words.Plural(int(o.Calls), "call", "calls"), words.Seconds(report.Seconds(o.TotalCPUNS)) + " with what it called"}
+		if o.SelfDeviceNS != nil && *o.SelfDeviceNS > 0 {
+			says = append(says, words.Seconds(report.Seconds(*o.SelfDeviceNS))+" on the device")
+		}
+		r.Says = strings.Join(says, ", ")
+		rows = append(rows, r)
+	}
+	return "operators of torch; seconds are those of their own on the CPU", rows
+}
+
+func (a *asked) kernels() (string, []Row) {
+	if len(a.View.KernelTimes) == 0 {
+		return "kernels: no trace with work of a device is in the report", nil
+	}
+	var rows []Row
+	for _, k := range a.View.KernelTimes {
+		r := spent(k.TotalNS, 0)
+		r.Name, r.Says = words.Clean(k.Name, maxText), words.Plural(int(k.Count), "time", "times")
+		rows = append(rows, r)
+	}
+	return "kernels, copies and fills; seconds are those on the devices", rows
+}

@@ -25,12 +25,14 @@ const (
 	Devices   Topic = "devices"
 	Steps     Topic = "steps"
 	Ranks     Topic = "ranks"
+	Operators Topic = "operators"
+	Kernels   Topic = "kernel-times"
 	Notes     Topic = "notes"
 	Stretch   Topic = "stretch"
 )
 
 // order is that of reading.
-var order = []Topic{Headline, Findings, Lines, Functions, Idle, Threads, Processes, Devices, Steps, Ranks, Notes, Stretch}
+var order = []Topic{Headline, Findings, Lines, Functions, Idle, Threads, Processes, Devices, Steps, Ranks, Operators, Kernels, Notes, Stretch}
 
 // topic is how one is described, and what it finds: what the rows are, and the rows.
 type topic struct {
@@ -49,6 +51,8 @@ var topics = map[Topic]topic{
 	Devices:   {"busy and idle seconds of each GPU", (*asked).devices},
 	Steps:     {"training steps: how many, how long, the slowest", (*asked).steps},
 	Ranks:     {"the ranks of a distributed run, and for how long they waited for each other", (*asked).ranks},
+	Operators: {"operators of torch in the program's traces, by the CPU time of their own", (*asked).operators},
+	Kernels:   {"kernels, copies and fills in the program's traces, by their time on the devices", (*asked).kernels},
 	Notes:     {"what could not be measured, and why", (*asked).notes},
 	Stretch:   {"threads, lines and figures of a part of the recording", (*asked).stretch},
 }

@@ -42,7 +42,7 @@ type Options struct {
 // ErrOtherTime means that the trace was not taken during the recording.
 var ErrOtherTime = errors.New("the trace was not taken during this recording")
 
-var errNoEvents = errors.New("the trace holds no events")
+var errNoEvents = errors.New("the trace holds no events; torch.profiler records the operators of the thread that it was started in, and what autograd runs for it")
 
 // Merged is what Into returns.
 type Merged struct {

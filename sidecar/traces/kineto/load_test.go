@@ -207,3 +207,16 @@ func TestLoadOpensRegularFilesOnly(t *testing.T) {
 		t.Errorf("got ranks %v, warnings %v; want [6] and one about the pipe", got, set.Warnings)
 	}
 }
+
+// TestOneFileWithSeveralWarnings: of one file the first reason is given, without a count of files.
+func TestOneFileWithSeveralWarnings(t *testing.T) {
+	set := &Set{Warnings: []Warning{{File: "a.json", Byte: -1, What: "damaged"}, {File: "a.json", Byte: -1, What: "cut short"}}}
+	for want, files := range map[string][]string{
+		"no trace could be read: a.json: damaged":                         {"a.json"},
+		"no trace could be read from 2 files, the first: a.json: damaged": {"a.json", "b.json"},
+	} {
+		if err := noTraces(files, set, nil); err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -48,6 +48,21 @@ func TestNoCoresAreNotSaid(t *testing.T) {
 	}
 }
 
+// A call is said to be what took a line's time, or most of it.
+func TestACallHasALinesTimeOrMostOfIt(t *testing.T) {
+	scope := Scope{Duration: 6 * second, Place: func(activity.Place) string { return "line 4" }}
+	f := diagnose.Finding{ID: diagnose.OneLine, Time: 57 * second / 10, PlaceTime: 57 * second / 10, Call: activity.Call{Package: "torch", Function: "Tensor.backward"}}
+	for share, want := range map[float64]string{
+		0.95: "Spent 5.7 of 6.0 s in line 4, in backward (torch).",
+		0.62: "Spent 5.7 of 6.0 s in line 4, most of that in backward (torch).",
+		0:    "Spent 5.7 of 6.0 s in line 4, in backward (torch).", // not known
+	} {
+		if f.CallShare = share; scope.Finding(f) != want {
+			t.Errorf("%v: %q, want %q", share, scope.Finding(f), want)
+		}
+	}
+}
+
 // Of two lines that have half of a time each neither has most of it.
 func TestHalvesAreSaid(t *testing.T) {
 	scope := Scope{Duration: 10 * second, Place: func(p activity.Place) string {
