@@ -92,7 +92,7 @@ func streamOf(r *report.View, i int, duration float64) streamLane {
 		ran += k.Count[i]
 	}
 	lane.value = words.Percent(lane.busy/duration) + " busy"
-	lane.about = fmt.Sprintf("%s: %s of work in %s kernels, copies and fills", lane.name, words.Seconds(lane.busy), words.Count(ran))
+	lane.about = fmt.Sprintf("%s: %s of work in %s", lane.name, words.Seconds(lane.busy), words.Plural(int(ran), "kernel, copy or fill", "kernels, copies and fills"))
 	if k.ResolutionNS > 0 {
 		lane.about += ", joined where closer than " + words.Resolution(report.Seconds(k.ResolutionNS))
 	}

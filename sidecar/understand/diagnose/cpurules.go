@@ -75,6 +75,7 @@ func computing(e *evidence) measured {
 	default:
 		m.ID, m.Time, m.Value = NoLineStandsOut, had.Total, e.share(had.Total)
 		m.Cost, m.Place, m.PlaceTime = 0, activity.Place{}, 0
+		m.lost = partly * m.Value // it names nothing to change: what does comes first
 		switch list := e.main.OwnFunctions(spends); {
 		case len(list) > 0 && float64(list[0].Nanos) >= activity.MostShare*float64(a.Total):
 			m.Name, m.Place, m.PlaceTime = list[0].Name, list[0].Place, list[0].Nanos
@@ -84,6 +85,9 @@ func computing(e *evidence) measured {
 			}
 		}
 		return m
+	}
+	if m.ID == Computing {
+		m.lost = m.Value // as it says: the time without a CPU is not in it
 	}
 	m.Cores, m.CoreLimit = e.bystanders.Cores(e.main.History.IntervalsOf(func(state int) bool { return e.main.History.States[state].Place == a.Place }))
 	var own float64
