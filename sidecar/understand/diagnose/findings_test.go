@@ -935,8 +935,8 @@ func TestALineIsNamedWhoeverHasTheCPUs(t *testing.T) {
 		{"others have them", []act{computes, delayed, delayed, sleeps}, .5, OneLine, 3 * sec},
 		{"the program has them", []act{computes, delayed, delayed, sleeps}, 1.9, NoFreeCPU, 2 * sec},
 		{"others have them, and drawing has as much", []act{computes, delayed, delayed, delayed, draws, draws, draws, sleeps, sleeps, sleeps}, .5, OneLine, 4 * sec},
-		{"others have them, and it waits for longer than it computes", []act{computes, delayed, delayed, one(4, "", "", timeline.StatePython, 0), one(4, "", "", timeline.StateOff, 0),
-			loads, loads, loads}, .5, LoadsData, 3 * sec},
+		{"others have them, and it waits for longer than it computes", []act{computes, computes, delayed, one(4, "", "", timeline.StatePython, 0), one(4, "", "", timeline.StateOff, 0),
+			loads, loads, loads, loads}, .5, LoadsData, 4 * sec},
 		{"others have them, and it seldom computes", []act{computes, delayed, sleeps, sleeps}, .5, OneLine, 2 * sec},
 	} {
 		t.Run(c.name, func(t *testing.T) {
