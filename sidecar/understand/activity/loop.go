@@ -2,6 +2,7 @@ package activity
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -57,6 +58,23 @@ func (s *Stacks) Awaited(a *AwaitLine) (call Call, sleeps bool) {
 		call.Function = publicName(leaf.Function) // Lock.acquire of "async with lock"
 	}
 	return call, at == 1 && s.facts[stack[0]].means&origin.Sleeps != 0
+}
+
+// Held is the line at which tasks waited while they had what others waited for at the header of a block, as a lock: of the
+// lines in that block of the same function that with the most waiting. nil: none.
+func (s *Stacks) Held(at *AwaitLine, lines []AwaitLine) (best *AwaitLine) {
+	f := s.Rec.Frames[at.Function]
+	for i := range lines {
+		in := &lines[i]
+		g := s.Rec.Frames[in.Function]
+		if in.Process != at.Process || g.File != f.File || g.Function != f.Function || g.FirstLine != f.FirstLine || best != nil && in.Waiting <= best.Waiting {
+			continue
+		}
+		if slices.ContainsFunc(s.source.headers(in.Place.File, in.Place.Line), func(h header) bool { return h.line == at.Place.Line }) {
+			best = in
+		}
+	}
+	return best
 }
 
 // isSpecial reports whether a function is one that Python calls by itself.

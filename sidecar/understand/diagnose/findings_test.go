@@ -477,6 +477,34 @@ func tasksAt(kind timeline.AwaitKind, line, tasks, awaits int, from, to timeline
 	}
 }
 
+// What has a lock of asyncio's waits within the block that others wait for.
+func TestTheLineThatHasALockIsNamed(t *testing.T) {
+	text := "async def get(n):\n    async with lock:\n        await asyncio.sleep(1)\n    await asyncio.sleep(2)\n"
+	at := func(line, tasks int, library ...string) func(*timeline.Builder) {
+		return func(b *timeline.Builder) {
+			node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "get", File: cellFile, Line: line, FirstLine: 1, Suspended: true}))
+			for i := 0; i < len(library); i += 2 {
+				node = b.Child(node, b.Frame(timeline.Frame{Function: library[i+1], File: "/usr/lib/python3.12/asyncio/" + library[i], Line: 1, Suspended: true}))
+			}
+			b.AddAwaits(0, 0, sec, timeline.AwaitsOther, map[timeline.NodeID]int{node: tasks}, map[timeline.NodeID]int{node: tasks})
+		}
+	}
+	waits := at(2, 9, "mixins.py", "_ContextManagerMixin.__aenter__", "locks.py", "Lock.acquire")
+	for _, c := range []struct {
+		name string
+		has  func(*timeline.Builder)
+		want int
+	}{
+		{"in the block", at(3, 1, "tasks.py", "sleep"), 3},
+		{"behind it", at(4, 1, "tasks.py", "sleep"), 0},
+	} {
+		list := Run(scene{acts: []act{selecting, other}, cell: text, change: both(waits, c.has)}.record()).Findings
+		if len(list) == 0 || list[0].ID != TasksWait || list[0].Call.Function != "Lock.acquire" || list[0].Next.Line != c.want {
+			t.Errorf("%s: %+v, want line %d", c.name, list, c.want)
+		}
+	}
+}
+
 // taking are tasks of which the loop takes another one each 10 ms for a second.
 func taking(line int) func(*timeline.Builder) {
 	var changes []func(*timeline.Builder)

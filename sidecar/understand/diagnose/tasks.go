@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -22,14 +23,20 @@ func tasksWait(e *evidence) measured {
 		return nothing
 	}
 	idle := e.main.LoopIdle()
-	for _, a := range e.stacks.TasksAt(e.main.Process) { // that with the most waiting first
+	lines := e.stacks.TasksAt(e.main.Process)
+	for i := range lines { // that with the most waiting first
+		a := &lines[i]
 		if a.Most < 2 {
 			continue
 		}
-		f := awaitFinding(&a, timeline.Common(a.Where, idle))
+		f := awaitFinding(a, timeline.Common(a.Where, idle))
 		f.Count, f.Against = int64(a.Most), a.Mean()
 		f.Name = e.rec.Frames[a.Function].Function
-		f.Call, _ = e.stacks.Awaited(&a)
+		if f.Call, _ = e.stacks.Awaited(a); strings.HasSuffix(f.Call.Function, ".acquire") {
+			if held := e.stacks.Held(a, lines); held != nil {
+				f.Next, f.NextTime = held.Place, held.Some
+			}
+		}
 		m := e.of(f)
 		m.lost = e.share(timeline.Total(idle)) // of all waits that of these tasks is the one to look at
 		return m

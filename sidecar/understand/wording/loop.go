@@ -27,7 +27,15 @@ func (s Scope) tasksWait(f diagnose.Finding) string {
 	if len(where) > 0 {
 		text += " in " + strings.Join(where, ", ")
 	}
-	return text + awaited(f) + ", for " + s.part(f.Time)
+	text += awaited(f) + ", for " + s.part(f.Time)
+	if next := s.Place(f.Next); next != "" {
+		had := "those that had it"
+		if strings.HasSuffix(f.Call.Function, "Lock.acquire") {
+			had = "the one that had it"
+		}
+		text += "; " + had + " waited in " + next
+	}
+	return text
 }
 
 // awaited is the library that was waited for, of asyncio's the function: " (httpx)", " (asyncio.Queue.get)".

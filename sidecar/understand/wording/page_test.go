@@ -283,6 +283,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		}),
 		with(whole, func(f *diagnose.Finding) { f.Name, f.Count, f.Against = "Crawler.fetch", 18, 4.25 }),
 		with(whole, func(f *diagnose.Finding) { f.Name, f.Count, f.Against = "<module>", 2, 2 }),
+		with(with(whole, call("Lock.acquire", "asyncio")), func(f *diagnose.Finding) { f.Name, f.Count, f.Against, f.Next = "get", 9, 5, line3 }),
 	},
 	diagnose.AwaitsInTurn: {
 		with(with(whole, call("sleep", "asyncio")), func(f *diagnose.Finding) { f.Count, f.Against = 20, 0.2 }),
