@@ -325,31 +325,35 @@ func memoryFunctionsTable(r *report.View, lines table) table {
 	return t
 }
 
+// mostlyGivenBack is the part of the growth below which what made the peak is ranked in place of the growth: the rest
+// was given back, and grew again and again.
+const mostlyGivenBack = 0.5
+
+// worthRegrowing is the part of the growth from which on a line is shown that has little or none of the peak.
+const worthRegrowing = 0.25
+
 // memoryTable ranks the lines while which ran the resident memory of the program grew.
 func memoryTable(r *report.View) table {
-	t := table{heading: "Growth of resident memory", note: memoryNote(r)}
-	sum := int64(0)
-	for i := range r.Memory {
-		if m := &r.Memory[i]; m.Process == r.Program() {
-			sum += m.GrownBytes
-		}
+	lines := slices.DeleteFunc(slices.Clone(r.Memory), func(m report.Memory) bool { return m.Process != r.Program() })
+	grown, atPeak := int64(0), int64(0)
+	for _, m := range lines {
+		grown += m.GrownBytes
+		atPeak += m.AtPeakBytes
 	}
-	if sum < worthMemory {
+	if grown < worthMemory {
 		return table{}
 	}
-	for i := range r.Memory {
-		m := &r.Memory[i]
-		share := float64(m.GrownBytes) / float64(sum)
-		if len(t.rows) == maxMemory || m.Process != r.Program() || share < worthMemoryLine {
-			continue
+	if atPeak >= worthMemory && float64(atPeak) < mostlyGivenBack*float64(grown) {
+		return peakTable(r, lines, grown, atPeak)
+	}
+	t := table{heading: "Growth of resident memory", note: memoryNote(r)}
+	for i := range lines {
+		m := &lines[i]
+		share := float64(m.GrownBytes) / float64(grown)
+		if len(t.rows) == maxMemory || share < worthMemoryLine {
+			break
 		}
-		rw := row{
-			name: linePlace(r, m.File, m.Line), figure: words.Quantity(float64(m.GrownBytes), "B"), share: share, aside: words.Percent(share),
-			code: labels.Code(r.Text(m.File, m.Line)),
-		}
-		if float64(m.UncertainBytes) >= worthCut*float64(m.GrownBytes) {
-			rw.hint = "of it " + words.Quantity(float64(m.UncertainBytes), "B") + " perhaps of a line before or after"
-		}
+		rw := memoryRow(r, m, m.GrownBytes, share)
 		if float64(m.AtPeakBytes) < worthAtPeak*float64(m.GrownBytes) {
 			rw.hint = labels.Join(words.Quantity(float64(m.AtPeakBytes), "B")+" at the peak", rw.hint)
 			rw.keeps = true
@@ -357,6 +361,38 @@ func memoryTable(r *report.View) table {
 		t.rows = append(t.rows, rw)
 	}
 	return t
+}
+
+// peakTable ranks the lines by what they have of the peak.
+func peakTable(r *report.View, lines []report.Memory, grown, atPeak int64) table {
+	t := table{heading: "What the peak of resident memory was made of", note: memoryNote(r)}
+	slices.SortStableFunc(lines, func(a, b report.Memory) int { return cmp.Compare(b.AtPeakBytes, a.AtPeakBytes) })
+	for i := range lines {
+		m := &lines[i]
+		share := float64(m.AtPeakBytes) / float64(atPeak)
+		if len(t.rows) == maxMemory || share < worthMemoryLine && float64(m.GrownBytes) < worthRegrowing*float64(grown) {
+			continue
+		}
+		rw := memoryRow(r, m, m.AtPeakBytes, share)
+		if float64(m.AtPeakBytes) < worthAtPeak*float64(m.GrownBytes) {
+			rw.hint = labels.Join(words.Quantity(float64(m.GrownBytes), "B")+" in all, given back and grown anew", rw.hint)
+			rw.keeps = true
+		}
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// memoryRow is a line with an amount of memory.
+func memoryRow(r *report.View, m *report.Memory, bytes int64, share float64) row {
+	rw := row{
+		name: linePlace(r, m.File, m.Line), figure: words.Quantity(float64(bytes), "B"), share: share, aside: words.Percent(share),
+		code: labels.Code(r.Text(m.File, m.Line)),
+	}
+	if float64(m.UncertainBytes) >= worthCut*float64(m.GrownBytes) {
+		rw.hint = "of it " + words.Quantity(float64(m.UncertainBytes), "B") + " perhaps of a line before or after"
+	}
+	return rw
 }
 
 // gpuMemoryTable ranks the lines while which ran the memory of the program on GPUs grew.

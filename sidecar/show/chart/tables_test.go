@@ -430,3 +430,35 @@ func TestGrowthOfResidentMemory(t *testing.T) {
 		}
 	}
 }
+
+// What a line takes and gives back again and again is not what the peak was made of.
+func TestWhatMadeThePeakLeadsWhereMostWasGivenBack(t *testing.T) {
+	const mib, s = int64(1 << 20), timeline.Nanos(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
+		r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1, Memory: timeline.ProcessMemory{Peak: 160 * mib}}}
+	})
+	node := func(line int) timeline.NodeID {
+		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "work", File: "app.py", Line: line, FirstLine: 1}))
+	}
+	keeps, temporary := node(3), node(5)
+	main := b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true, OnCPU: -1})
+	b.Set(main, 0, keeps, timeline.StatePython, false)
+	for i := range timeline.Nanos(10) {
+		b.AddGrowth(timeline.Growth{Start: 3 * i * s, End: (3*i + 1) * s, Before: keeps, After: keeps, Bytes: 10 * mib})
+		b.AddGrowth(timeline.Growth{Start: (3*i + 1) * s, End: (3*i + 2) * s, Before: temporary, After: temporary, Bytes: 40 * mib})
+		b.AddGrowth(timeline.Growth{Start: (3*i + 2) * s, End: (3*i + 3) * s, Bytes: -40 * mib})
+	}
+	r, err := report.Build(b.Snapshot(30*s), nil, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := memoryTable(r)
+	if made.heading != "What the peak of resident memory was made of" || len(made.rows) != 2 {
+		t.Fatalf("%+v", made)
+	}
+	if first, second := made.rows[0], made.rows[1]; first.time() != "100 MiB" || first.hint != "" || second.time() != "40 MiB" || second.hint != "400 MiB in all, given back and grown anew" {
+		t.Errorf("%+v, %+v", first, second)
+	}
+}
