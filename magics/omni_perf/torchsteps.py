@@ -17,10 +17,11 @@ class OptimizerSteps:
     """Calls ``stepped`` each time the leading optimizer has stepped.
 
     The leading optimizer is the first that steps in a cell: a training step of a GAN,
-    say, steps two.
+    say, steps two. When it is gone, the next that steps leads, as of another training. ``stepped``
+    gets whether it is the first step of such a one: what set that training up came before it.
     """
 
-    def __init__(self, stepped: Callable[[], None]) -> None:
+    def __init__(self, stepped: Callable[[bool], None]) -> None:
         self._step = stepped
         self._handle: Any = None
         self._leading: weakref.ref[object] | None = None
@@ -50,8 +51,10 @@ class OptimizerSteps:
 
     def _stepped(self, optimizer: object, args: object, kwargs: object) -> None:
         leading = self._leading() if self._leading is not None else None
+        anew = False
         if leading is None:
+            anew = self._leading is not None
             self._leading = weakref.ref(optimizer)
         elif leading is not optimizer:
             return
-        self._step()
+        self._step(anew)

@@ -254,6 +254,9 @@ type Mark struct {
 	// alone. 0: it is of the process.
 	Thread int
 	Batch  Batch // of a step
+	// Anew is of the first step of another optimizer than those before it: what set that one up, as another training
+	// does, is part of it.
+	Anew bool
 }
 
 // Batch is what a training step worked on, as the program reported; zero values: it did not.

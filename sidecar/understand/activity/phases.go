@@ -1,8 +1,10 @@
 package activity
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
@@ -152,6 +154,23 @@ func (s *Stacks) framePhases() []origin.Phase {
 // ChargedIn returns the place that most of a thread's time in one phase is charged to, within an
 // interval; none where the user's own code is not on its stacks.
 func (s *Stacks) ChargedIn(t *timeline.Thread, phase origin.Phase, in timeline.Interval) Place {
+	return MostOf(s.TimesIn(t, phase, in))
+}
+
+// MostOf is the place with the most time, of equal ones the first.
+func MostOf(times map[Place]timeline.Nanos) (most Place) {
+	for at, time := range times {
+		switch first := cmp.Or(strings.Compare(at.File, most.File), at.Line-most.Line) < 0; {
+		case time <= 0:
+		case time > times[most], time == times[most] && first:
+			most = at
+		}
+	}
+	return most
+}
+
+// TimesIn are the places that a thread's time in one phase is charged to, within an interval.
+func (s *Stacks) TimesIn(t *timeline.Thread, phase origin.Phase, in timeline.Interval) map[Place]timeline.Nanos {
 	phases := s.nodePhases()
 	first, _ := slices.BinarySearchFunc(t.Spans, in.Start, func(span timeline.Span, at timeline.Nanos) int {
 		if span.End <= at {
@@ -160,7 +179,6 @@ func (s *Stacks) ChargedIn(t *timeline.Thread, phase origin.Phase, in timeline.I
 		return 1
 	})
 	times := make(map[Place]timeline.Nanos)
-	var most Place
 	for _, span := range t.Spans[first:] {
 		if span.Start >= in.End {
 			break
@@ -168,15 +186,9 @@ func (s *Stacks) ChargedIn(t *timeline.Thread, phase origin.Phase, in timeline.I
 		if int(span.Node) >= len(phases) || phases[span.Node] != phase {
 			continue
 		}
-		stack := s.Stack(span.Node)
-		if s.ownest(stack) < 0 {
-			continue
-		}
-		at := s.Charged(stack)
-		times[at] += min(span.End, in.End) - max(span.Start, in.Start)
-		if times[at] > times[most] {
-			most = at
+		if stack := s.Stack(span.Node); s.ownest(stack) >= 0 {
+			times[s.Charged(stack)] += min(span.End, in.End) - max(span.Start, in.Start)
 		}
 	}
-	return most
+	return times
 }

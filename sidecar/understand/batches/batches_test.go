@@ -51,7 +51,7 @@ func (l *loop) step() {
 		begin = l.steps[n-1].End
 	}
 	l.tick()
-	l.steps = append(l.steps, Step{begin, l.at})
+	l.steps = append(l.steps, Step{Start: begin, End: l.at})
 }
 
 // epoch trains with so many batches, a step for each perStep of them.
@@ -347,4 +347,29 @@ func FuzzOf(f *testing.F) {
 			t.Errorf("%d answers for %d steps", len(worked), len(l.steps))
 		}
 	})
+}
+
+// Passes of one training that were not read are none of the next one's, which has other batches: of these steps nothing is known.
+func TestPassesOfAnotherTraining(t *testing.T) {
+	for name, unread := range map[string]int{"before": 0, "after": 1} {
+		l := newLoop(1, timeline.Loader{Batch: 32}, timeline.Loader{Batch: 256})
+		for i, perPass := range []int{200, 25} {
+			if l.every, l.asked = 1, 0; i == unread {
+				l.every, l.asked = 1<<20, 1
+			}
+			from := len(l.steps)
+			for range 3 {
+				l.epoch(i, perPass, 1, 6400)
+			}
+			l.steps[from].Uncounted = i == 1
+		}
+		_, worked := Of(&l.rec, 0, l.steps)
+		got, want := show(worked), "–:–×600 –:256×75"
+		if unread == 1 {
+			want = "–:32×600 –:–×75"
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
 }

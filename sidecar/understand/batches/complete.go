@@ -1,5 +1,7 @@
 package batches
 
+import "slices"
+
 // A pass that is short, or whose loader is fast, may have no reading. Its steps are then among those of the pass before,
 // or before the first one.
 
@@ -25,7 +27,7 @@ func (p *pass) expected(l *Loader) int {
 
 // complete adds the passes without a reading where the number of steps shows how many there were: as many as passes
 // that go to their end have. sure reports whether there are no others.
-func complete(passes []*pass, of func(*pass) *Loader) (list []*pass, sure bool) {
+func complete(passes []*pass, steps []Step, of func(*pass) *Loader) (list []*pass, sure bool) {
 	sure = true
 	rates, longest := ratesOf(passes), 0
 	for i, p := range passes {
@@ -33,7 +35,9 @@ func complete(passes []*pass, of func(*pass) *Loader) (list []*pass, sure bool) 
 		if i == 0 && p.base < 0 && p.to-p.base == expected+1 { // a batch was fetched ahead, before the first step
 			p.base, p.ahead = p.base+1, of(p).PerStep
 		}
-		if i == 0 && p.from > 0 {
+		if i == 0 && p.from > 0 && slices.ContainsFunc(steps[1:p.from+1], func(s Step) bool { return s.Uncounted }) {
+			sure = false // the passes of another training before this one
+		} else if i == 0 && p.from > 0 {
 			switch {
 			case expected > 0 && p.from%expected == 0:
 				list = p.unread(0, p.from, expected)

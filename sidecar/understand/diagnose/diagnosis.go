@@ -50,6 +50,8 @@ type Step struct {
 	// InCollectives is for how long its rank's main thread was in collectives; nil where its process is no rank, or most
 	// of its stacks are not known.
 	InCollectives *timeline.Nanos
+	// Anew is of the first step of another training than that of the step before: another optimizer stepped.
+	Anew bool
 }
 
 // Region sums up the marks of one name.

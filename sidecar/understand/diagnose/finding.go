@@ -58,6 +58,7 @@ type Finding struct {
 	CutTime   timeline.Nanos // the part of PlaceTime, or of Time without a place, in which something may have been called that could not be read
 	At        timeline.Nanos // when it happened
 	AtLast    timeline.Nanos // when it did for the last of several; 0: it happened once
+	Computed  bool           // Against is of computing alone: other programs had the CPUs
 	AfterEnd  bool           // it happened when the script's own code had ended
 	Call      activity.Call  // what the place called, where that took most of its time
 	Cores     float64        // CPUs in use meanwhile; NaN where not known

@@ -240,10 +240,46 @@ func idleIn(where []timeline.Interval, devices []*gpuidle.Device) timeline.Nanos
 	return idle / timeline.Nanos(len(devices))
 }
 
-// slowSteps says what the slow ones of a process's steps had that the others had not.
+// tooMany is the share of a training's steps that are no slow ones: what is slow is rare. A loader with two workers may hand
+// out batches in pairs.
+const tooMany = 1. / 3
+
+// slowSteps says what the slow ones of a process's steps had that the others of the same training had not.
 func slowSteps(s *activity.Stacks, t *timeline.Thread, steps []*Step, interval timeline.Nanos) (list []SlowSteps) {
+	number := make(map[*Step]int, len(steps))
+	for i, step := range steps {
+		number[step] = i
+	}
+	type reason struct {
+		phase origin.Phase
+		place activity.Place
+	}
+	index := make(map[reason]int)
+	for _, training := range trainings(steps) {
+		slow, length, usual := slowOf(training, interval)
+		for _, step := range slow {
+			phase, extra := step.Phases.excess(usual)
+			if float64(extra) < leastReason*float64(step.End-step.Start-length) {
+				continue
+			}
+			r := reason{phase, s.ChargedIn(t, phase, timeline.Between(step.Start, step.End))}
+			at, known := index[r]
+			if !known {
+				at = len(list)
+				index[r] = at
+				list = append(list, SlowSteps{Process: t.Process, Phase: r.phase, Place: r.place})
+			}
+			list[at].Steps, list[at].Extra = append(list[at].Steps, number[step]), list[at].Extra+extra
+		}
+	}
+	slices.SortStableFunc(list, func(a, b SlowSteps) int { return cmp.Compare(b.Extra, a.Extra) })
+	return list[:min(len(list), maxReasons)]
+}
+
+// slowOf are the slow steps of a training, and how long its median step and the phases of it are.
+func slowOf(steps []*Step, interval timeline.Nanos) (slow []*Step, length timeline.Nanos, usual PhaseTimes) {
 	if len(steps) < leastSteps {
-		return nil
+		return nil, 0, usual
 	}
 	middle := func(of func(*Step) timeline.Nanos) timeline.Nanos {
 		all := make([]timeline.Nanos, len(steps))
@@ -253,36 +289,22 @@ func slowSteps(s *activity.Stacks, t *timeline.Thread, steps []*Step, interval t
 		slices.Sort(all)
 		return all[len(all)/2]
 	}
-	length := middle(func(s *Step) timeline.Nanos { return s.End - s.Start })
-	var usual PhaseTimes
+	length = middle(func(s *Step) timeline.Nanos { return s.End - s.Start })
 	for phase := range usual {
 		usual[phase] = middle(func(s *Step) timeline.Nanos { return s.Phases[phase] })
 	}
-	type reason struct {
-		phase origin.Phase
-		place activity.Place
+	long := 0
+	for _, step := range steps {
+		if took := step.End - step.Start; float64(took) >= slowBy*float64(length) {
+			if long++; took-length >= leastReads*interval {
+				slow = append(slow, step)
+			}
+		}
 	}
-	index := make(map[reason]int)
-	for i, step := range steps {
-		more := step.End - step.Start - length
-		if float64(step.End-step.Start) < slowBy*float64(length) || more < leastReads*interval {
-			continue
-		}
-		phase, extra := step.Phases.excess(usual)
-		if float64(extra) < leastReason*float64(more) {
-			continue
-		}
-		r := reason{phase, s.ChargedIn(t, phase, timeline.Between(step.Start, step.End))}
-		at, known := index[r]
-		if !known {
-			at = len(list)
-			index[r] = at
-			list = append(list, SlowSteps{Process: t.Process, Phase: r.phase, Place: r.place})
-		}
-		list[at].Steps, list[at].Extra = append(list[at].Steps, i), list[at].Extra+extra
+	if float64(long) >= tooMany*float64(len(steps)) {
+		return nil, length, usual
 	}
-	slices.SortStableFunc(list, func(a, b SlowSteps) int { return cmp.Compare(b.Extra, a.Extra) })
-	return list[:min(len(list), maxReasons)]
+	return slow, length, usual
 }
 
 // excess is the phase that took longest compared with what is usual, and by how much.

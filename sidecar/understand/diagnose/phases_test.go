@@ -198,3 +198,15 @@ func TestAFunctionThatTrainsIsNoEvaluation(t *testing.T) {
 	}
 	phaseOf(t, &d, origin.Forward)
 }
+
+// Batches of two workers that come in pairs make every second step long, which is then no slow one.
+func TestWhatIsFrequentIsNotSlow(t *testing.T) {
+	d := Run(growing(0, func(i int) timeline.Nanos { return timeline.Nanos(i%2) * 300 * ms }).record())
+	if len(d.Slow) > 0 {
+		t.Errorf("%+v", d.Slow)
+	}
+	d = Run(growing(0, func(i int) timeline.Nanos { return timeline.Nanos(i%10/9) * 300 * ms }).record())
+	if len(d.Slow) != 1 || len(d.Slow[0].Steps) != 10 {
+		t.Errorf("one in ten: %+v", d.Slow)
+	}
+}

@@ -45,7 +45,9 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	main, bystanders := s.Explain(activity.AnyDevice, 0)
 	d.Spent = main.History.Spent()
 	d.Steps, d.StepsUnknown = steps(s, used, main.History, threads)
+	setUps(d.Steps)
 	d.Loaders = loaded(rec, d.Steps)
+	d.Steps = withoutSetUp(d.Steps)
 	if o.Quick {
 		return d
 	}
