@@ -73,18 +73,18 @@ func (s *Stacks) nodePhases() []origin.Phase {
 		return s.phases
 	}
 	frames := s.framePhases()
-	s.phases = s.below(frames)
+	s.phases = s.below(frames, nil)
 	if slices.ContainsFunc(s.phases, begins) { // else nobody asks for the text of lines
-		if s.validates(frames, s.phases) {
-			s.phases = s.below(frames)
+		if evaluations := s.validates(s.phases); len(evaluations) > 0 {
+			s.phases = s.below(frames, evaluations)
 		}
 		s.moving()
 	}
 	return s.phases
 }
 
-// below are the phases of the stack tree's nodes, by those that begin with their frames.
-func (s *Stacks) below(frames []origin.Phase) []origin.Phase {
+// below are the phases of the stack tree's nodes, by those that begin with their frames, and the nodes with which evaluations begin.
+func (s *Stacks) below(frames []origin.Phase, evaluations map[timeline.NodeID]bool) []origin.Phase {
 	phases := make([]origin.Phase, len(s.Rec.Nodes))
 	for i := 1; i < len(phases); i++ {
 		n := s.Rec.Nodes[i]
@@ -93,6 +93,9 @@ func (s *Stacks) below(frames []origin.Phase) []origin.Phase {
 		}
 		outer := phases[n.Parent]
 		inner := frames[n.Frame]
+		if evaluations[timeline.NodeID(i)] {
+			inner = origin.Evaluation
+		}
 		if outer == origin.StartUp && s.facts[n.Frame].own { // a module of the user's that is imported runs on its own
 			outer = origin.OtherPhase
 		}
