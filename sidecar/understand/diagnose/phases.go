@@ -76,6 +76,9 @@ func phases(s *activity.Stacks, used []*gpuidle.Device, ranks []*timeline.Thread
 				steps = append(steps, &d.Steps[i])
 			}
 		}
+		if len(steps) > 0 {
+			stretches = startedUp(stretches, begun(s.Rec, steps[0]))
+		}
 		interval := timeline.Nanos(readEvery(s.Rec, t.Process))
 		divide(steps, stretches, interval)
 		d.Phases = append(d.Phases, phaseTimes(t.Process, stretches, steps, devices, interval)...)
@@ -104,6 +107,29 @@ func trainers(s *activity.Stacks, ranks []*timeline.Thread, steps []Step) (list 
 	}
 	if len(list) == 0 && len(runs) > 0 {
 		add(&s.Rec.Threads[runs[0]])
+	}
+	return list
+}
+
+// begun is from when on a training has started up, whose first known step it is: that is from its begin on, as another step, which
+// is none of the report, had ended then; where it is the first of all, as in a cell or by a call, from its end on.
+func begun(rec *timeline.Recording, first *Step) timeline.Nanos {
+	if first.Source == timeline.StepSampled || first.Source == timeline.StepOptimizer && rec.Target.Cell == nil {
+		return first.Start
+	}
+	return first.End
+}
+
+// startedUp are phases without a start-up from a time on: where the first steps are short no stack may have shown that it was over.
+func startedUp(stretches []activity.PhaseStretch, from timeline.Nanos) (list []activity.PhaseStretch) {
+	for _, p := range stretches {
+		if p.Phase == origin.StartUp && p.End > from {
+			if p.Start < from {
+				list = append(list, activity.PhaseStretch{Start: p.Start, End: from, Phase: p.Phase})
+			}
+			p.Start, p.Phase = max(p.Start, from), origin.OtherPhase
+		}
+		list = append(list, p)
 	}
 	return list
 }

@@ -210,3 +210,37 @@ func TestWhatIsFrequentIsNotSlow(t *testing.T) {
 		t.Errorf("one in ten: %+v", d.Slow)
 	}
 }
+
+// Of the first steps no stack showed the model: what they did is no start-up, which the first step of all had ended.
+func TestNothingOfAStepIsStartUp(t *testing.T) {
+	for _, script := range []bool{true, false} {
+		s := growing(0, nil)
+		s.script = script
+		for i := range 4 {
+			s.acts[i] = act{s.acts[i].length, 5, "", "", timeline.StatePython, 0}
+		}
+		rec := s.record()
+		if script {
+			rec.Target.Argv, rec.Sources = []string{"python", cellFile}, nil
+		}
+		d := Run(rec)
+		if d.Steps[0].Phases == nil {
+			t.Fatal("no phases")
+		}
+		for i, want := range map[int]timeline.Nanos{0: 0, 1: 0} {
+			if i == 0 && !script { // in a cell it has all that came before
+				want = 100 * ms
+			}
+			if got := d.Steps[i].Phases[origin.StartUp]; got != want {
+				t.Errorf("script: %t, step %d: %v of start-up, want %v", script, i, got, want)
+			}
+		}
+		sum := timeline.Nanos(0)
+		for _, p := range d.Phases {
+			sum += p.Total
+		}
+		if sum != rec.Duration {
+			t.Errorf("the phases are %v of %v", sum, rec.Duration)
+		}
+	}
+}
