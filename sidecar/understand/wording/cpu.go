@@ -16,7 +16,22 @@ func (s Scope) oneLine(f diagnose.Finding) string {
 }
 
 func (s Scope) computing(f diagnose.Finding) string {
-	return "computing took " + s.part(f.Time) + s.where(f) + in(f) + cores(f) + cut(f)
+	return besides(f) + "computing took " + s.part(f.Time) + s.where(f) + in(f) + cores(f) + cut(f)
+}
+
+// besides says what the computing is without: "besides imports, ".
+func besides(f diagnose.Finding) string {
+	var names []string
+	for _, c := range f.Besides {
+		if c == activity.LoadHere { // whose thread it is says the loading's own sentence
+			c = activity.Load
+		}
+		names = append(names, causes[c].name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "besides " + strings.Join(names, " and ") + ", "
 }
 
 func (s Scope) imports(f diagnose.Finding) string {
