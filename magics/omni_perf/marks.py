@@ -45,6 +45,7 @@ class Listener(Protocol):
 
     def step(self, at_ns: int, samples: int, tokens: int, epoch: int | None) -> None: ...
     def hook(self, at_ns: int, anew: bool = False) -> None: ...
+    def other(self, at_ns: int, name: str) -> None: ...
     def region(self, name: str, start_ns: int, end_ns: int) -> None: ...
     def begin(self, at_ns: int) -> None: ...
 
@@ -83,6 +84,9 @@ _watcher: Watcher | None = None
 _progress = Progress()
 _steps: deque[StepEnd] = deque(maxlen=CAPACITY)
 _regions: deque[Region] = deque(maxlen=CAPACITY)
+_others: deque[tuple[int, str]] = deque(maxlen=CAPACITY)
+"""When an optimizer stepped for the first time besides the one whose steps are marked, and its class."""
+
 SHORTEST_PAUSE_NS: Final = 200_000
 """A shorter one makes no difference to a step."""
 
@@ -147,6 +151,14 @@ def step_by_hook(anew: bool = False) -> None:
         _listener.hook(at_ns, anew)
     if _watcher is not None:
         _watcher(True, None)
+
+
+def other_by_hook(name: str) -> None:
+    """Note that an optimizer of this class steps besides the one whose steps a hook marks."""
+    at_ns = monotonic_ns()
+    _others.append((at_ns, name))
+    if _listener is not None:
+        _listener.other(at_ns, name)
 
 
 class region:  # noqa: N801 - reads as a statement: with region("load"):
@@ -223,6 +235,9 @@ def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:
                 "endNs": str(mark.end_ns),
             }
         )
+    for at_ns, name in _others.copy():
+        if start_ns <= at_ns <= end_ns and not called:
+            marks.append({"kind": "optimizer", "name": str(name), "startNs": str(at_ns), "endNs": str(at_ns)})
     lost = ""
     if max(len(inside), len(regions)) == CAPACITY:
         lost = f"Only the last {CAPACITY:,} steps and regions of the cell were kept."

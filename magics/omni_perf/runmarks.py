@@ -63,6 +63,10 @@ class Sender:
         """Send the end of a step that was found by an optimizer's hook; anew: the first of another one."""
         self._add((b'{"hook":%d,"anew":true}\n' if anew else b'{"hook":%d}\n') % at_ns)
 
+    def other(self, at_ns: int, name: str) -> None:
+        """Send that an optimizer of this class steps besides the one whose steps are sent."""
+        self._add(json.dumps({"other": str(name)[:200], "at": at_ns}).encode() + b"\n")
+
     def region(self, name: str, start_ns: int, end_ns: int, thread: int = 0) -> None:
         """Send a region that was left; with a thread's native id it is of that thread alone."""
         mark: dict[str, object] = {"region": [start_ns, end_ns], "name": str(name)[:200]}
@@ -113,7 +117,7 @@ def connect() -> None:
     if placed := sys.modules.get("_omni_perf.runmarks"):
         placed.leave()
     marks.send_to(_sender())
-    steps = OptimizerSteps(marks.step_by_hook)
+    steps = OptimizerSteps(marks.step_by_hook, marks.other_by_hook)
     if not steps.look():
         sys.meta_path.insert(0, TorchWatcher(steps.look))
     if "_omni_perf.runtorch" in sys.modules:  # torch was imported before
@@ -135,7 +139,7 @@ def place() -> None:
 
         marks.send_to(sender)
         stepped = marks.step_by_hook
-    _placed = OptimizerSteps(stepped)
+    _placed = OptimizerSteps(stepped, lambda name: sender.other(monotonic_ns(), name))
     _placed.look()
 
 

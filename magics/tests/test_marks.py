@@ -82,15 +82,17 @@ def test_the_next_optimizer_leads_when_the_leading_one_is_gone() -> None:
         pass
 
     found: list[bool] = []
-    steps = torchsteps.OptimizerSteps(found.append)
+    others: list[str] = []
+    steps = torchsteps.OptimizerSteps(found.append, others.append)
     first, second = Optimizer(), Optimizer()
     for optimizer in (first, second, first):
         steps._stepped(optimizer, (), {})
-    assert found == [False, False]
+        steps._stepped(optimizer, (), {})
+    assert found == [False] * 4 and others == ["Optimizer"]
     del first, optimizer
     steps._stepped(second, (), {})
     steps._stepped(second, (), {})
-    assert found == [False, False, True, False]
+    assert found == [False, False, False, False, True, False]
     start = time.monotonic_ns()
     marks.step_by_hook(True)
     assert [mark.get("kind") for mark in marks.between(start, time.monotonic_ns())[0]] == ["optimizer-anew"]

@@ -245,7 +245,7 @@ type Track struct {
 
 // Mark is a point or stretch named by the user's program.
 type Mark struct {
-	Kind       string // "step" or "region"
+	Kind       string // "step", "region", or "optimizer": one of the class Name stepped first besides the one of the steps
 	Name       string
 	Process    int        // whose, as an index into Recording.Processes
 	Source     MarkSource // of a step

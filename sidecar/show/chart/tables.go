@@ -589,6 +589,9 @@ func stepsTable(r *report.View, duration float64) table {
 			t.note += fmt.Sprintf(", known of %d of them", known)
 		}
 	}
+	if slices.ContainsFunc(r.Notes, func(n report.Note) bool { return n.ID == report.OneOfOptimizers }) {
+		t.note += " · of one of several optimizers"
+	}
 	if s.Others {
 		t.heading += " of " + words.Clean(r.Processes[r.Steps[0].Process].Text, 40)
 	}

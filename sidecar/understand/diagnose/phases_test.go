@@ -2,10 +2,12 @@ package diagnose
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
@@ -241,6 +243,34 @@ func TestNothingOfAStepIsStartUp(t *testing.T) {
 		}
 		if sum != rec.Duration {
 			t.Errorf("the phases are %v of %v", sum, rec.Duration)
+		}
+	}
+}
+
+// The steps are those of one optimizer, in line 4; another one steps in line 6 of each.
+func TestAnotherOptimizerIsNamed(t *testing.T) {
+	var acts []act
+	var marks []timeline.Mark
+	step := func(line int) act {
+		return act{10 * ms, line, site + "torch/optim/adam.py", "Adam.step", timeline.StateNative, 0}
+	}
+	at := timeline.Nanos(0)
+	for range 20 {
+		acts = append(acts, act{20 * ms, 6, site + "torch/_tensor.py", "Tensor.backward", timeline.StateNative, 0}, step(6), step(4))
+		marks = append(marks, timeline.Mark{Kind: "step", Start: at, End: at + 40*ms, Source: timeline.StepOptimizer})
+		at += 40 * ms
+	}
+	for other, want := range map[string]*Optimizers{"": nil, "SGD": {Place: activity.Place{File: cellFile, Line: 4}, Other: "SGD", At: activity.Place{File: cellFile, Line: 6}}} {
+		s := scene{acts: acts, change: func(b *timeline.Builder) {
+			for _, m := range marks {
+				b.Mark(m)
+			}
+			if other != "" {
+				b.Mark(timeline.Mark{Kind: "optimizer", Name: other, Start: 30 * ms, End: 30 * ms})
+			}
+		}}
+		if d := Run(s.record()); len(d.Steps) != 20 || !reflect.DeepEqual(d.Optimizers, want) {
+			t.Errorf("%q: %d steps, %+v", other, len(d.Steps), d.Optimizers)
 		}
 	}
 }

@@ -53,6 +53,7 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	}
 	phases(s, used, threads, &d)
 	d.Regions = regions(rec)
+	d.Optimizers = optimizersBeside(s, d.Steps)
 	d.Ranks = ranksOf(lanes, threads, d.Steps)
 	d.RankLines = straggler.CompareLines(lanes)
 	e := &evidence{lanes: lanes, rec: rec, stacks: s, diagnosis: &d, devices: devices, main: main, bystanders: bystanders}
