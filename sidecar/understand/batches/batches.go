@@ -110,12 +110,44 @@ func bound(passes []*pass, loaders []Loader, index map[int]int, steps int) {
 	}
 }
 
+// sameLength is up to which multiple the median steps of two trainings differ that have the same batches in all likelihood, as
+// those of the folds of a cross-validation.
+const sameLength = 1.25
+
+// otherTraining reports whether a training begins at a step that is unlike the one before, which had batches of its own then.
+func otherTraining(steps []Step, at int) bool {
+	if !steps[at].Uncounted {
+		return false
+	}
+	from, to := at, at+1
+	for from > 0 && (from == at || !steps[from].Uncounted) {
+		from--
+	}
+	for to < len(steps) && !steps[to].Uncounted {
+		to++
+	}
+	before, after := medianLength(steps[from:at]), medianLength(steps[at+1:to])
+	return max(before, after) > sameLength*min(before, after)
+}
+
+func medianLength(steps []Step) float64 {
+	if len(steps) == 0 {
+		return 0
+	}
+	lengths := make([]timeline.Nanos, len(steps))
+	for i, s := range steps {
+		lengths[i] = s.End - s.Start
+	}
+	slices.Sort(lengths)
+	return float64(lengths[len(lengths)/2])
+}
+
 // within ends passes where another training begins, which has passes of its own. It reports whether no steps are then in none.
 func within(passes []*pass, steps []Step) bool {
 	whole := true
 	for _, p := range passes {
 		for i := max(p.last().steps, p.from+1); i < p.to; i++ {
-			if steps[i].Uncounted {
+			if otherTraining(steps, i) {
 				p.to, whole = i, false
 			}
 		}

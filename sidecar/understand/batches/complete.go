@@ -1,7 +1,5 @@
 package batches
 
-import "slices"
-
 // A pass that is short, or whose loader is fast, may have no reading. Its steps are then among those of the pass before,
 // or before the first one.
 
@@ -35,8 +33,8 @@ func complete(passes []*pass, steps []Step, of func(*pass) *Loader) (list []*pas
 		if i == 0 && p.base < 0 && p.to-p.base == expected+1 { // a batch was fetched ahead, before the first step
 			p.base, p.ahead = p.base+1, of(p).PerStep
 		}
-		if i == 0 && p.from > 0 && slices.ContainsFunc(steps[1:p.from+1], func(s Step) bool { return s.Uncounted }) {
-			sure = false // the passes of another training before this one
+		if i == 0 && anotherBefore(steps, p.from) {
+			sure = false // nothing is known of its passes
 		} else if i == 0 && p.from > 0 {
 			switch {
 			case expected > 0 && p.from%expected == 0:
@@ -66,6 +64,16 @@ func complete(passes []*pass, steps []Step, of func(*pass) *Loader) (list []*pas
 		list = append(append(list, p), after...)
 	}
 	return list, sure
+}
+
+// anotherBefore reports whether steps before one, of which no pass is known, are those of another training.
+func anotherBefore(steps []Step, from int) bool {
+	for i := 1; i <= min(from, len(steps)-1); i++ {
+		if otherTraining(steps, i) {
+			return true
+		}
+	}
+	return false
 }
 
 // unread are passes over the same loader that have the steps from one on, at base or later, to before another one.
