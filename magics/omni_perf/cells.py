@@ -105,7 +105,7 @@ class CellRecorder:
         self._session = session
         self._sources = CellSources(shell)
         self._loads = Loads()
-        self._steps = OptimizerSteps(marks.step_by_hook)
+        self._steps = OptimizerSteps(marks.step_by_hook, marks.other_by_hook)
         self._failures = Failures(self._thread, self._folder)
         self._lock = threading.Lock()
         self._running: list[Running] = []  # by start; several where cells nest or run in subshells

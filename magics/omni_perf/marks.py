@@ -28,6 +28,8 @@ class StepEnd(NamedTuple):
     samples: int = 0
     tokens: int = 0
     epoch: int | None = None
+    anew: bool = False
+    """By the hook: the first of another optimizer than before; what set that one up is part of it."""
 
 
 class Region(NamedTuple):
@@ -42,7 +44,8 @@ class Listener(Protocol):
     """Gets marks as they are made, where a script runs under `omni-perf run`."""
 
     def step(self, at_ns: int, samples: int, tokens: int, epoch: int | None) -> None: ...
-    def hook(self, at_ns: int) -> None: ...
+    def hook(self, at_ns: int, anew: bool = False) -> None: ...
+    def other(self, at_ns: int, name: str) -> None: ...
     def region(self, name: str, start_ns: int, end_ns: int) -> None: ...
     def begin(self, at_ns: int) -> None: ...
 
@@ -81,6 +84,9 @@ _watcher: Watcher | None = None
 _progress = Progress()
 _steps: deque[StepEnd] = deque(maxlen=CAPACITY)
 _regions: deque[Region] = deque(maxlen=CAPACITY)
+_others: deque[tuple[int, str]] = deque(maxlen=CAPACITY)
+"""When an optimizer stepped for the first time besides the one whose steps are marked, and its class."""
+
 SHORTEST_PAUSE_NS: Final = 200_000
 """A shorter one makes no difference to a step."""
 
@@ -136,15 +142,23 @@ def step(total: int | None = None, *, epoch: int | None = None, samples: int = 0
         _watcher(False, epoch)
 
 
-def step_by_hook() -> None:
-    """Mark the end of a step found by a hook; calls of step() take precedence."""
+def step_by_hook(anew: bool = False) -> None:
+    """Mark the end of a step found by a hook; calls of step() take precedence. anew: as in StepEnd."""
     at_ns = monotonic_ns()
-    _steps.append(StepEnd(at_ns, True))
+    _steps.append(StepEnd(at_ns, True, anew=anew))
     _progress.hooked += 1
     if _listener is not None:
-        _listener.hook(at_ns)
+        _listener.hook(at_ns, anew)
     if _watcher is not None:
         _watcher(True, None)
+
+
+def other_by_hook(name: str) -> None:
+    """Note that an optimizer of this class steps besides the one whose steps a hook marks."""
+    at_ns = monotonic_ns()
+    _others.append((at_ns, name))
+    if _listener is not None:
+        _listener.other(at_ns, name)
 
 
 class region:  # noqa: N801 - reads as a statement: with region("load"):
@@ -205,7 +219,9 @@ def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:
     pauses = _Pauses()
     before_ns = start_ns
     for mark in called or inside:
-        kind = "optimizer-step" if mark.by_hook else "step"
+        kind = "step"
+        if mark.by_hook:
+            kind = "optimizer-anew" if mark.anew else "optimizer-step"
         began = pauses.after(before_ns, mark.at_ns)
         marks.append({"kind": kind, "startNs": str(began), "endNs": str(mark.at_ns), **_batch(mark)})
         before_ns = mark.at_ns
@@ -219,6 +235,9 @@ def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:
                 "endNs": str(mark.end_ns),
             }
         )
+    for at_ns, name in _others.copy():
+        if start_ns <= at_ns <= end_ns and not called:
+            marks.append({"kind": "optimizer", "name": str(name), "startNs": str(at_ns), "endNs": str(at_ns)})
     lost = ""
     if max(len(inside), len(regions)) == CAPACITY:
         lost = f"Only the last {CAPACITY:,} steps and regions of the cell were kept."

@@ -16,6 +16,7 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Callable
 from time import monotonic_ns
 from typing import Final
 
@@ -58,9 +59,13 @@ class Sender:
                 line += b',"%b":%d' % (name, value)
         self._add(line + b"}\n")
 
-    def hook(self, at_ns: int) -> None:
-        """Send the end of a step that was found by an optimizer's hook."""
-        self._add(b'{"hook":%d}\n' % at_ns)
+    def hook(self, at_ns: int, anew: bool = False) -> None:
+        """Send the end of a step that was found by an optimizer's hook; anew: the first of another one."""
+        self._add((b'{"hook":%d,"anew":true}\n' if anew else b'{"hook":%d}\n') % at_ns)
+
+    def other(self, at_ns: int, name: str) -> None:
+        """Send that an optimizer of this class steps besides the one whose steps are sent."""
+        self._add(json.dumps({"other": str(name)[:200], "at": at_ns}).encode() + b"\n")
 
     def region(self, name: str, start_ns: int, end_ns: int, thread: int = 0) -> None:
         """Send a region that was left; with a thread's native id it is of that thread alone."""
@@ -112,7 +117,7 @@ def connect() -> None:
     if placed := sys.modules.get("_omni_perf.runmarks"):
         placed.leave()
     marks.send_to(_sender())
-    steps = OptimizerSteps(marks.step_by_hook)
+    steps = OptimizerSteps(marks.step_by_hook, marks.other_by_hook)
     if not steps.look():
         sys.meta_path.insert(0, TorchWatcher(steps.look))
     if "_omni_perf.runtorch" in sys.modules:  # torch was imported before
@@ -128,13 +133,13 @@ def place() -> None:
     """Send the steps that torch's hook finds in a program that has not imported omni_perf."""
     global _placed
     sender = _sender()
-    stepped = lambda: sender.hook(monotonic_ns())  # noqa: E731 - one of two
+    stepped: Callable[[bool], None] = lambda anew: sender.hook(monotonic_ns(), anew)  # noqa: E731 - one of two
     if PROFILED in os.environ:
         from . import marks
 
         marks.send_to(sender)
         stepped = marks.step_by_hook
-    _placed = OptimizerSteps(stepped)
+    _placed = OptimizerSteps(stepped, lambda name: sender.other(monotonic_ns(), name))
     _placed.look()
 
 

@@ -17,11 +17,15 @@ class OptimizerSteps:
     """Calls ``stepped`` each time the leading optimizer has stepped.
 
     The leading optimizer is the first that steps in a cell: a training step of a GAN,
-    say, steps two.
+    say, steps two. When it is gone, the next that steps leads, as of another training. ``stepped``
+    gets whether it is the first step of such a one: what set that training up came before it. ``other`` is called
+    once with the name of the class of another one that steps while one leads.
     """
 
-    def __init__(self, stepped: Callable[[], None]) -> None:
+    def __init__(self, stepped: Callable[[bool], None], other: Callable[[str], None]) -> None:
         self._step = stepped
+        self._other = other
+        self._others = 0
         self._handle: Any = None
         self._leading: weakref.ref[object] | None = None
 
@@ -41,6 +45,7 @@ class OptimizerSteps:
     def new_cell(self) -> None:
         """Let the next optimizer that steps lead."""
         self._leading = None
+        self._others = 0
 
     def remove(self) -> None:
         """Take the hook out."""
@@ -50,8 +55,13 @@ class OptimizerSteps:
 
     def _stepped(self, optimizer: object, args: object, kwargs: object) -> None:
         leading = self._leading() if self._leading is not None else None
+        anew = False
         if leading is None:
+            anew = self._leading is not None
             self._leading = weakref.ref(optimizer)
         elif leading is not optimizer:
+            self._others += 1
+            if self._others == 1:
+                self._other(type(optimizer).__name__)
             return
-        self._step()
+        self._step(anew)

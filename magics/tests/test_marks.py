@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import omni_perf
 import pytest
-from omni_perf import marks
+from omni_perf import marks, torchsteps
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +73,29 @@ def test_calls_of_step_win_over_the_hook() -> None:
     assert [mark.get("kind") for mark in found] == ["optimizer-step"] * 2
     omni_perf.step()
     assert len(marks.between(start, time.monotonic_ns())[0]) == 1
+
+
+def test_the_next_optimizer_leads_when_the_leading_one_is_gone() -> None:
+    """As of a training that follows another one; of two at the same time only the first counts."""
+
+    class Optimizer:
+        pass
+
+    found: list[bool] = []
+    others: list[str] = []
+    steps = torchsteps.OptimizerSteps(found.append, others.append)
+    first, second = Optimizer(), Optimizer()
+    for optimizer in (first, second, first):
+        steps._stepped(optimizer, (), {})
+        steps._stepped(optimizer, (), {})
+    assert found == [False] * 4 and others == ["Optimizer"]
+    del first, optimizer
+    steps._stepped(second, (), {})
+    steps._stepped(second, (), {})
+    assert found == [False, False, False, False, True, False]
+    start = time.monotonic_ns()
+    marks.step_by_hook(True)
+    assert [mark.get("kind") for mark in marks.between(start, time.monotonic_ns())[0]] == ["optimizer-anew"]
 
 
 def test_the_ring_is_bounded_and_says_so() -> None:

@@ -596,7 +596,7 @@ func (x *BeginResponse) GetReason() string {
 
 type Mark struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // "step", "optimizer-step" (found by a hook) or "region"
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // "step", "optimizer-step" (found by a hook), "optimizer-anew" (the first of another optimizer than before), "optimizer" (name is the class of one that steps besides) or "region"
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	StartNs       int64                  `protobuf:"varint,3,opt,name=start_ns,json=startNs,proto3" json:"start_ns,omitempty"` // CLOCK_MONOTONIC
 	EndNs         int64                  `protobuf:"varint,4,opt,name=end_ns,json=endNs,proto3" json:"end_ns,omitempty"`

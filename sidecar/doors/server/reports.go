@@ -352,8 +352,8 @@ func marks(in []*api.Mark) []recorder.Mark {
 				epoch = &at
 			}
 			mark.Batch = timeline.NewBatch(m.Samples, m.Tokens, epoch)
-		case "optimizer-step":
-			mark.Kind, mark.Source = "step", timeline.StepOptimizer
+		case "optimizer-step", "optimizer-anew":
+			mark.Kind, mark.Source, mark.Anew = "step", timeline.StepOptimizer, m.Kind == "optimizer-anew"
 		}
 		out = append(out, mark)
 	}

@@ -177,6 +177,7 @@ type Mark struct {
 	Source     timeline.MarkSource // of a step
 	Thread     int                 // native id of the thread that a region is of; 0: it is of the process
 	Batch      timeline.Batch      // of a step
+	Anew       bool                // as in timeline.Mark
 }
 
 // The errors a caller decides on.

@@ -11,7 +11,7 @@ import (
 
 // in is the mark as a recording has it.
 func (m Mark) in(b *timeline.Builder, process int) timeline.Mark {
-	return timeline.Mark{Kind: m.Kind, Name: m.Name, Start: max(b.Since(m.Start), 0), End: b.Since(m.End), Process: process, Source: m.Source, Thread: m.Thread, Batch: m.Batch}
+	return timeline.Mark{Kind: m.Kind, Name: m.Name, Start: max(b.Since(m.Start), 0), End: b.Since(m.End), Process: process, Source: m.Source, Thread: m.Thread, Batch: m.Batch, Anew: m.Anew}
 }
 
 // knowWait is how long a process that marks something may be unknown: it is found

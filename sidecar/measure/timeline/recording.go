@@ -245,7 +245,7 @@ type Track struct {
 
 // Mark is a point or stretch named by the user's program.
 type Mark struct {
-	Kind       string // "step" or "region"
+	Kind       string // "step", "region", or "optimizer": one of the class Name stepped first besides the one of the steps
 	Name       string
 	Process    int        // whose, as an index into Recording.Processes
 	Source     MarkSource // of a step
@@ -254,6 +254,9 @@ type Mark struct {
 	// alone. 0: it is of the process.
 	Thread int
 	Batch  Batch // of a step
+	// Anew is of the first step of another optimizer than those before it: what set that one up, as another training
+	// does, is part of it.
+	Anew bool
 }
 
 // Batch is what a training step worked on, as the program reported; zero values: it did not.

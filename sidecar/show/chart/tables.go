@@ -613,10 +613,20 @@ func stepsTable(r *report.View, duration float64) table {
 	if s.Count < 2 {
 		return table{}
 	}
+	pace := throughput(&s)
+	if float64(s.EvaluationNS) >= worthEvaluation*float64(s.TotalNS) && s.EvaluationNS > 0 {
+		pace += " without evaluation"
+	}
 	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, %s, median %s, 95 %% within %s, slowest %s", s.Count,
-		throughput(&s), words.Seconds(report.Seconds(s.MedianNS)), words.Seconds(report.Seconds(s.P95NS)), words.Seconds(report.Seconds(s.SlowestNS)))}
+		pace, words.Seconds(report.Seconds(s.MedianNS)), words.Seconds(report.Seconds(s.P95NS)), words.Seconds(report.Seconds(s.SlowestNS)))}
 	if by := samplesBy(r); by != "" {
 		t.note += " · " + by
+		if known := s.SamplesKnown; float64(known) < mostKnown*float64(s.Count) {
+			t.note += fmt.Sprintf(", known of %d of them", known)
+		}
+	}
+	if slices.ContainsFunc(r.Notes, func(n report.Note) bool { return n.ID == report.OneOfOptimizers }) {
+		t.note += " · of one of several optimizers"
 	}
 	if s.Others {
 		t.heading += " of " + words.Clean(r.Processes[r.Steps[0].Process].Text, 40)
@@ -647,6 +657,12 @@ func stepsTable(r *report.View, duration float64) table {
 	}
 	return t
 }
+
+// mostKnown is the share of the steps up to which it is said of how many the samples are known.
+const mostKnown = 0.9
+
+// worthEvaluation is the share of the steps from which on it is said that their pace is without evaluation.
+const worthEvaluation = 0.005
 
 // throughput is how many steps, and of what is known samples and tokens, there were in a second.
 func throughput(s *report.StepTimes) string {
@@ -701,12 +717,13 @@ func epochsTable(r *report.View) table {
 	}
 	all := int64(0)
 	for i := range epochs {
-		all += epochs[i].TotalNS
+		all += epochs[i].TotalNS - epochs[i].EvaluationNS
 	}
 	rest := row{rest: true}
 	for i := range epochs {
 		e := &epochs[i]
-		seconds, share := report.Seconds(e.TotalNS), float64(e.TotalNS)/float64(max(all, 1))
+		training := e.TotalNS - e.EvaluationNS
+		seconds, share := report.Seconds(training), float64(training)/float64(max(all, 1))
 		if i >= maxEpochRows {
 			rest.seconds, rest.share = rest.seconds+seconds, rest.share+share
 			continue

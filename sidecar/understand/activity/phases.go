@@ -1,8 +1,10 @@
 package activity
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
@@ -71,18 +73,18 @@ func (s *Stacks) nodePhases() []origin.Phase {
 		return s.phases
 	}
 	frames := s.framePhases()
-	s.phases = s.below(frames)
+	s.phases = s.below(frames, nil)
 	if slices.ContainsFunc(s.phases, begins) { // else nobody asks for the text of lines
-		if s.validates(frames, s.phases) {
-			s.phases = s.below(frames)
+		if evaluations := s.validates(s.phases); len(evaluations) > 0 {
+			s.phases = s.below(frames, evaluations)
 		}
 		s.moving()
 	}
 	return s.phases
 }
 
-// below are the phases of the stack tree's nodes, by those that begin with their frames.
-func (s *Stacks) below(frames []origin.Phase) []origin.Phase {
+// below are the phases of the stack tree's nodes, by those that begin with their frames, and the nodes with which evaluations begin.
+func (s *Stacks) below(frames []origin.Phase, evaluations map[timeline.NodeID]bool) []origin.Phase {
 	phases := make([]origin.Phase, len(s.Rec.Nodes))
 	for i := 1; i < len(phases); i++ {
 		n := s.Rec.Nodes[i]
@@ -91,6 +93,9 @@ func (s *Stacks) below(frames []origin.Phase) []origin.Phase {
 		}
 		outer := phases[n.Parent]
 		inner := frames[n.Frame]
+		if evaluations[timeline.NodeID(i)] {
+			inner = origin.Evaluation
+		}
 		if outer == origin.StartUp && s.facts[n.Frame].own { // a module of the user's that is imported runs on its own
 			outer = origin.OtherPhase
 		}
@@ -152,6 +157,23 @@ func (s *Stacks) framePhases() []origin.Phase {
 // ChargedIn returns the place that most of a thread's time in one phase is charged to, within an
 // interval; none where the user's own code is not on its stacks.
 func (s *Stacks) ChargedIn(t *timeline.Thread, phase origin.Phase, in timeline.Interval) Place {
+	return MostOf(s.TimesIn(t, phase, in))
+}
+
+// MostOf is the place with the most time, of equal ones the first.
+func MostOf(times map[Place]timeline.Nanos) (most Place) {
+	for at, time := range times {
+		switch first := cmp.Or(strings.Compare(at.File, most.File), at.Line-most.Line) < 0; {
+		case time <= 0:
+		case time > times[most], time == times[most] && first:
+			most = at
+		}
+	}
+	return most
+}
+
+// TimesIn are the places that a thread's time in one phase is charged to, within an interval.
+func (s *Stacks) TimesIn(t *timeline.Thread, phase origin.Phase, in timeline.Interval) map[Place]timeline.Nanos {
 	phases := s.nodePhases()
 	first, _ := slices.BinarySearchFunc(t.Spans, in.Start, func(span timeline.Span, at timeline.Nanos) int {
 		if span.End <= at {
@@ -160,7 +182,6 @@ func (s *Stacks) ChargedIn(t *timeline.Thread, phase origin.Phase, in timeline.I
 		return 1
 	})
 	times := make(map[Place]timeline.Nanos)
-	var most Place
 	for _, span := range t.Spans[first:] {
 		if span.Start >= in.End {
 			break
@@ -168,15 +189,9 @@ func (s *Stacks) ChargedIn(t *timeline.Thread, phase origin.Phase, in timeline.I
 		if int(span.Node) >= len(phases) || phases[span.Node] != phase {
 			continue
 		}
-		stack := s.Stack(span.Node)
-		if s.ownest(stack) < 0 {
-			continue
-		}
-		at := s.Charged(stack)
-		times[at] += min(span.End, in.End) - max(span.Start, in.Start)
-		if times[at] > times[most] {
-			most = at
+		if stack := s.Stack(span.Node); s.ownest(stack) >= 0 {
+			times[s.Charged(stack)] += min(span.End, in.End) - max(span.Start, in.Start)
 		}
 	}
-	return most
+	return times
 }

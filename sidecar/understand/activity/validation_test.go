@@ -36,6 +36,13 @@ def check(loader):
 def draw(n):
     for i in range(n):
         model(i)
+def epoch(loader, train):
+    with torch.set_grad_enabled(train):
+        for x, y in loader:
+            loss = model(x)
+            if train: loss.backward()
+epoch(train, True)
+epoch(val, False)
 `
 	)
 	b := timeline.NewBuilder(timeline.Options{Origin: 1})
@@ -70,6 +77,10 @@ def draw(n):
 		{cell(8), origin.OtherPhase}, {model(cell(11)), origin.Forward}, {model(cell(14)), origin.Forward},
 		{next(check(20)), origin.Evaluation}, {model(check(21)), origin.Evaluation},
 		{model(function("draw", 16, 22, 25)), origin.Forward},
+		{next(cell(17)), origin.Evaluation}, {model(cell(17)), origin.Evaluation},
+		{next(function("epoch", 31, 26, 28)), origin.Loading}, {model(function("epoch", 31, 26, 29)), origin.Forward},
+		{in(function("epoch", 31, 26, 30), "Tensor.backward", site+"torch/_tensor.py"), origin.Backward},
+		{next(function("epoch", 32, 26, 28)), origin.Evaluation}, {model(function("epoch", 32, 26, 29)), origin.Evaluation},
 	} {
 		b.Set(id, timeline.Nanos(i)*sec, want.node, timeline.StatePython, false)
 		defer func() {

@@ -8,7 +8,12 @@ import (
 )
 
 // Step is a training step: it begins where the one before ended.
-type Step struct{ Start, End timeline.Nanos }
+type Step struct {
+	Start, End timeline.Nanos
+	// Uncounted reports that it is the first of another training than before, and no step of the report, for what else is
+	// in its time: it had its batches all the same.
+	Uncounted bool
+}
 
 // Loader is one that a process trains with.
 type Loader struct {
@@ -54,7 +59,8 @@ func Of(rec *timeline.Recording, process int, steps []Step) (loaders []Loader, w
 		loaders = append(loaders, Loader{Loader: rec.Loaders[p.loader], PerStep: perStep(same)})
 	}
 	bound(passes, loaders, index, len(steps))
-	passes, sure := complete(passes, func(p *pass) *Loader { return &loaders[index[p.loader]] })
+	whole := within(passes, steps)
+	passes, sure := complete(passes, steps, func(p *pass) *Loader { return &loaders[index[p.loader]] })
 	worked = make([]Worked, len(steps))
 	made := 0
 	for i, p := range passes {
@@ -62,8 +68,16 @@ func Of(rec *timeline.Recording, process int, steps []Step) (loaders []Loader, w
 		p.inherits = i > 0 && slices.Contains(passes[i-1].more, p.from)
 		l.Epochs, l.Steps, made = l.Epochs+1, l.Steps+p.to-p.from, made+p.to-p.from
 		l.Counted += p.count(l, worked)
+		for at := p.from; at < p.to; at++ {
+			if steps[at].Uncounted {
+				l.Steps--
+				if worked[at].Samples > 0 {
+					l.Counted--
+				}
+			}
+		}
 	}
-	if !sure || made < leastSteps*len(passes) {
+	if !whole || !sure || made < leastSteps*len(passes) {
 		for i := range loaders {
 			loaders[i].Epochs = 0
 		}
@@ -94,6 +108,51 @@ func bound(passes []*pass, loaders []Loader, index map[int]int, steps int) {
 			p.from = max(p.base, 0)
 		}
 	}
+}
+
+// sameLength is up to which multiple the median steps of two trainings differ that have the same batches in all likelihood, as
+// those of the folds of a cross-validation.
+const sameLength = 1.25
+
+// otherTraining reports whether a training begins at a step that is unlike the one before, which had batches of its own then.
+func otherTraining(steps []Step, at int) bool {
+	if !steps[at].Uncounted {
+		return false
+	}
+	from, to := at, at+1
+	for from > 0 && (from == at || !steps[from].Uncounted) {
+		from--
+	}
+	for to < len(steps) && !steps[to].Uncounted {
+		to++
+	}
+	before, after := medianLength(steps[from:at]), medianLength(steps[at+1:to])
+	return max(before, after) > sameLength*min(before, after)
+}
+
+func medianLength(steps []Step) float64 {
+	if len(steps) == 0 {
+		return 0
+	}
+	lengths := make([]timeline.Nanos, len(steps))
+	for i, s := range steps {
+		lengths[i] = s.End - s.Start
+	}
+	slices.Sort(lengths)
+	return float64(lengths[len(lengths)/2])
+}
+
+// within ends passes where another training begins, which has passes of its own. It reports whether no steps are then in none.
+func within(passes []*pass, steps []Step) bool {
+	whole := true
+	for _, p := range passes {
+		for i := max(p.last().steps, p.from+1); i < p.to; i++ {
+			if otherTraining(steps, i) {
+				p.to, whole = i, false
+			}
+		}
+	}
+	return whole
 }
 
 // number gives the steps of each pass the number of its epoch.

@@ -51,7 +51,7 @@ func (l *loop) step() {
 		begin = l.steps[n-1].End
 	}
 	l.tick()
-	l.steps = append(l.steps, Step{begin, l.at})
+	l.steps = append(l.steps, Step{Start: begin, End: l.at})
 }
 
 // epoch trains with so many batches, a step for each perStep of them.
@@ -347,4 +347,45 @@ func FuzzOf(f *testing.F) {
 			t.Errorf("%d answers for %d steps", len(worked), len(l.steps))
 		}
 	})
+}
+
+// Passes of one training that were not read are none of the next one's, which has other batches: of these steps nothing is known.
+// Those of folds, which are alike, are.
+func TestPassesOfAnotherTraining(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		unread  int // the training that was not read
+		perPass [2]int
+		ticks   int // by which the second one's steps are longer
+		want    string
+	}{
+		{"before", 0, [2]int{200, 25}, 3, "–:–×600 –:256×75"},
+		{"after", 1, [2]int{200, 25}, 3, "–:32×600 –:–×75"},
+		{"a fold before", 0, [2]int{25, 25}, 0, "0:256×25 1:256×25 2:256×25 3:256×25 4:256×25 5:256×25"},
+		{"a fold after", 1, [2]int{200, 200}, 0, "0:32×200 1:32×200 2:32×200 3:32×200 4:32×200 5:32×200"},
+	} {
+		l := newLoop(1, timeline.Loader{Batch: 32}, timeline.Loader{Batch: 256})
+		for i, perPass := range c.perPass {
+			if l.every, l.asked = 1, 0; i == c.unread {
+				l.every, l.asked = 1<<20, 1
+			}
+			from := len(l.steps)
+			for range 3 {
+				l.begin()
+				for range perPass {
+					l.ask(i, 6400)
+					for range c.ticks * i {
+						l.tick()
+					}
+					l.step()
+				}
+				l.ask(i, 6400)
+			}
+			l.steps[from].Uncounted = i == 1
+		}
+		_, worked := Of(&l.rec, 0, l.steps)
+		if got := show(worked); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
 }

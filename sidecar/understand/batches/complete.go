@@ -25,7 +25,7 @@ func (p *pass) expected(l *Loader) int {
 
 // complete adds the passes without a reading where the number of steps shows how many there were: as many as passes
 // that go to their end have. sure reports whether there are no others.
-func complete(passes []*pass, of func(*pass) *Loader) (list []*pass, sure bool) {
+func complete(passes []*pass, steps []Step, of func(*pass) *Loader) (list []*pass, sure bool) {
 	sure = true
 	rates, longest := ratesOf(passes), 0
 	for i, p := range passes {
@@ -33,7 +33,9 @@ func complete(passes []*pass, of func(*pass) *Loader) (list []*pass, sure bool) 
 		if i == 0 && p.base < 0 && p.to-p.base == expected+1 { // a batch was fetched ahead, before the first step
 			p.base, p.ahead = p.base+1, of(p).PerStep
 		}
-		if i == 0 && p.from > 0 {
+		if i == 0 && anotherBefore(steps, p.from) {
+			sure = false // nothing is known of its passes
+		} else if i == 0 && p.from > 0 {
 			switch {
 			case expected > 0 && p.from%expected == 0:
 				list = p.unread(0, p.from, expected)
@@ -62,6 +64,16 @@ func complete(passes []*pass, of func(*pass) *Loader) (list []*pass, sure bool) 
 		list = append(append(list, p), after...)
 	}
 	return list, sure
+}
+
+// anotherBefore reports whether steps before one, of which no pass is known, are those of another training.
+func anotherBefore(steps []Step, from int) bool {
+	for i := 1; i <= min(from, len(steps)-1); i++ {
+		if otherTraining(steps, i) {
+			return true
+		}
+	}
+	return false
 }
 
 // unread are passes over the same loader that have the steps from one on, at base or later, to before another one.

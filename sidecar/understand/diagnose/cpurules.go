@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -93,10 +94,32 @@ func computing(e *evidence) measured {
 	var own float64
 	m.Call, m.CallShare, own = e.main.Called(a.Place, fits)
 	m.Cause = e.main.History.CauseAt(a.Place, fits)
+	if m.ID == Computing {
+		m.Besides = e.besidesComputing()
+	}
 	if m.CutTime = e.main.CutAt(a.Place); float64(m.CutTime) < activity.MostShare*float64(a.There) {
 		m.Advice = adviceForLine(e, m, own, max(a.Visits, e.main.Calls(a.Place))) // else what took the time is not known
 	}
 	return m
+}
+
+const (
+	// worthBesides is the share of the recording from which on it is said that computing is without something.
+	worthBesides = 0.05
+	mostBesides  = 2
+)
+
+// besidesComputing are causes that keep a CPU busy and are none of the computing: the share of the time that the title calls
+// computing has them.
+func (e *evidence) besidesComputing() (list []activity.Cause) {
+	times := make(map[activity.Cause]timeline.Nanos)
+	for _, c := range []activity.Cause{activity.Import, activity.Compile, activity.Draw, activity.LoadHere} {
+		if times[c] = e.main.AccountOf(activity.Only(c)).Total; e.share(times[c]) >= worthBesides {
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b activity.Cause) int { return cmp.Compare(times[b], times[a]) })
+	return list[:min(len(list), mostBesides)]
 }
 
 // heldUpMostly reports whether the line of an account waited for a CPU for most of its time, which is enough to be

@@ -28,6 +28,7 @@ type Diagnosis struct {
 	Idle         *gpuidle.Breakdown    // nil when no device's activity is known
 	Steps        []Step                // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
 	StepsUnknown bool                  // an optimizer was seen to step, and Steps is empty as not each of its calls was
+	Optimizers   *Optimizers           // of the process whose steps lead; nil: no other one stepped than that of the steps
 	Loaders      []batches.Loader      // that processes train with, as torch's iterators over them show, in the order of Steps
 	Ranks        []Rank                // by rank; empty where the recording has none
 	RankLines    []straggler.LineTimes // of Ranks, by line; empty where they have no steps
@@ -50,6 +51,15 @@ type Step struct {
 	// InCollectives is for how long its rank's main thread was in collectives; nil where its process is no rank, or most
 	// of its stacks are not known.
 	InCollectives *timeline.Nanos
+	// Anew is of the first step of another training than that of the step before: another optimizer stepped.
+	Anew bool
+}
+
+// Optimizers are two that step in one training, as in one of two models.
+type Optimizers struct {
+	Place activity.Place // where the one steps whose steps are the training's; zero: not known
+	Other string         // class of the other one
+	At    activity.Place // where that steps; zero: not known
 }
 
 // Region sums up the marks of one name.

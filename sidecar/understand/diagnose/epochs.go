@@ -28,7 +28,7 @@ func loaded(rec *timeline.Recording, steps []Step) (loaders []batches.Loader) {
 func loadedBy(rec *timeline.Recording, steps []Step) []batches.Loader {
 	ends := make([]batches.Step, len(steps))
 	for i, s := range steps {
-		ends[i] = batches.Step{Start: s.Start, End: s.End}
+		ends[i] = batches.Step{Start: s.Start, End: s.End, Uncounted: s.Anew}
 	}
 	loaders, worked := batches.Of(rec, steps[0].Process, ends)
 	epochs := slices.ContainsFunc(steps, func(s Step) bool { return s.Batch.Epoch != nil })

@@ -46,23 +46,25 @@ type Finding struct {
 	Threshold float64
 	Against   float64 // a second figure, given beside Value
 
-	Time      timeline.Nanos // what the finding is about
-	Low, High timeline.Nanos // bounds of Time where it is an estimate; equal where it is not
-	Cause     activity.Cause // of most of it; of a GPU's idle time, of nearly all of it
-	Kind      activity.Kind  // of the causes of a GPU's idle time
-	Parts     []gpuidle.Part // of Time, by cause, where no cause has nearly all of it: each with its bounds
-	Place     activity.Place // with most of it; zero where none is sure to have most
-	PlaceTime timeline.Nanos // the part of Time there
-	Next      activity.Place // with nearly as much, where the two have nearly all of it; zero: there is none
-	NextTime  timeline.Nanos // the part of Time there
-	CutTime   timeline.Nanos // the part of PlaceTime, or of Time without a place, in which something may have been called that could not be read
-	At        timeline.Nanos // when it happened
-	AtLast    timeline.Nanos // when it did for the last of several; 0: it happened once
-	AfterEnd  bool           // it happened when the script's own code had ended
-	Call      activity.Call  // what the place called, where that took most of its time
-	CallShare float64        // of the place's time, in Call; 0: not known
-	Cores     float64        // CPUs in use meanwhile; NaN where not known
-	CoreLimit float64        // of how many; 0 where not known
+	Time      timeline.Nanos   // what the finding is about
+	Low, High timeline.Nanos   // bounds of Time where it is an estimate; equal where it is not
+	Cause     activity.Cause   // of most of it; of a GPU's idle time, of nearly all of it
+	Kind      activity.Kind    // of the causes of a GPU's idle time
+	Parts     []gpuidle.Part   // of Time, by cause, where no cause has nearly all of it: each with its bounds
+	Place     activity.Place   // with most of it; zero where none is sure to have most
+	PlaceTime timeline.Nanos   // the part of Time there
+	Next      activity.Place   // with nearly as much, where the two have nearly all of it; zero: there is none
+	NextTime  timeline.Nanos   // the part of Time there
+	CutTime   timeline.Nanos   // the part of PlaceTime, or of Time without a place, in which something may have been called that could not be read
+	At        timeline.Nanos   // when it happened
+	AtLast    timeline.Nanos   // when it did for the last of several; 0: it happened once
+	Besides   []activity.Cause // what Time leaves out that computes, too, and took long; the longest first
+	Computed  bool             // Against is of computing alone: other programs had the CPUs
+	AfterEnd  bool             // it happened when the script's own code had ended
+	Call      activity.Call    // what the place called, where that took most of its time
+	CallShare float64          // of the place's time, in Call; 0: not known
+	Cores     float64          // CPUs in use meanwhile; NaN where not known
+	CoreLimit float64          // of how many; 0 where not known
 
 	Actors       []activity.Actor        // those that were waited for, or that held what was waited for
 	HasLock      bool                    // the one of Actors had a lock that was waited for

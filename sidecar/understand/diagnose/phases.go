@@ -76,6 +76,9 @@ func phases(s *activity.Stacks, used []*gpuidle.Device, ranks []*timeline.Thread
 				steps = append(steps, &d.Steps[i])
 			}
 		}
+		if len(steps) > 0 {
+			stretches = startedUp(stretches, begun(s.Rec, steps[0]))
+		}
 		interval := timeline.Nanos(readEvery(s.Rec, t.Process))
 		divide(steps, stretches, interval)
 		d.Phases = append(d.Phases, phaseTimes(t.Process, stretches, steps, devices, interval)...)
@@ -104,6 +107,29 @@ func trainers(s *activity.Stacks, ranks []*timeline.Thread, steps []Step) (list 
 	}
 	if len(list) == 0 && len(runs) > 0 {
 		add(&s.Rec.Threads[runs[0]])
+	}
+	return list
+}
+
+// begun is from when on a training has started up, whose first known step it is: that is from its begin on, as another step, which
+// is none of the report, had ended then; where it is the first of all, as in a cell or by a call, from its end on.
+func begun(rec *timeline.Recording, first *Step) timeline.Nanos {
+	if first.Source == timeline.StepSampled || first.Source == timeline.StepOptimizer && rec.Target.Cell == nil {
+		return first.Start
+	}
+	return first.End
+}
+
+// startedUp are phases without a start-up from a time on: where the first steps are short no stack may have shown that it was over.
+func startedUp(stretches []activity.PhaseStretch, from timeline.Nanos) (list []activity.PhaseStretch) {
+	for _, p := range stretches {
+		if p.Phase == origin.StartUp && p.End > from {
+			if p.Start < from {
+				list = append(list, activity.PhaseStretch{Start: p.Start, End: from, Phase: p.Phase})
+			}
+			p.Start, p.Phase = max(p.Start, from), origin.OtherPhase
+		}
+		list = append(list, p)
 	}
 	return list
 }
@@ -240,10 +266,46 @@ func idleIn(where []timeline.Interval, devices []*gpuidle.Device) timeline.Nanos
 	return idle / timeline.Nanos(len(devices))
 }
 
-// slowSteps says what the slow ones of a process's steps had that the others had not.
+// tooMany is the share of a training's steps that are no slow ones: what is slow is rare. A loader with two workers may hand
+// out batches in pairs.
+const tooMany = 1. / 3
+
+// slowSteps says what the slow ones of a process's steps had that the others of the same training had not.
 func slowSteps(s *activity.Stacks, t *timeline.Thread, steps []*Step, interval timeline.Nanos) (list []SlowSteps) {
+	number := make(map[*Step]int, len(steps))
+	for i, step := range steps {
+		number[step] = i
+	}
+	type reason struct {
+		phase origin.Phase
+		place activity.Place
+	}
+	index := make(map[reason]int)
+	for _, training := range trainings(steps) {
+		slow, length, usual := slowOf(training, interval)
+		for _, step := range slow {
+			phase, extra := step.Phases.excess(usual)
+			if float64(extra) < leastReason*float64(step.End-step.Start-length) {
+				continue
+			}
+			r := reason{phase, s.ChargedIn(t, phase, timeline.Between(step.Start, step.End))}
+			at, known := index[r]
+			if !known {
+				at = len(list)
+				index[r] = at
+				list = append(list, SlowSteps{Process: t.Process, Phase: r.phase, Place: r.place})
+			}
+			list[at].Steps, list[at].Extra = append(list[at].Steps, number[step]), list[at].Extra+extra
+		}
+	}
+	slices.SortStableFunc(list, func(a, b SlowSteps) int { return cmp.Compare(b.Extra, a.Extra) })
+	return list[:min(len(list), maxReasons)]
+}
+
+// slowOf are the slow steps of a training, and how long its median step and the phases of it are.
+func slowOf(steps []*Step, interval timeline.Nanos) (slow []*Step, length timeline.Nanos, usual PhaseTimes) {
 	if len(steps) < leastSteps {
-		return nil
+		return nil, 0, usual
 	}
 	middle := func(of func(*Step) timeline.Nanos) timeline.Nanos {
 		all := make([]timeline.Nanos, len(steps))
@@ -253,36 +315,22 @@ func slowSteps(s *activity.Stacks, t *timeline.Thread, steps []*Step, interval t
 		slices.Sort(all)
 		return all[len(all)/2]
 	}
-	length := middle(func(s *Step) timeline.Nanos { return s.End - s.Start })
-	var usual PhaseTimes
+	length = middle(func(s *Step) timeline.Nanos { return s.End - s.Start })
 	for phase := range usual {
 		usual[phase] = middle(func(s *Step) timeline.Nanos { return s.Phases[phase] })
 	}
-	type reason struct {
-		phase origin.Phase
-		place activity.Place
+	long := 0
+	for _, step := range steps {
+		if took := step.End - step.Start; float64(took) >= slowBy*float64(length) {
+			if long++; took-length >= leastReads*interval {
+				slow = append(slow, step)
+			}
+		}
 	}
-	index := make(map[reason]int)
-	for i, step := range steps {
-		more := step.End - step.Start - length
-		if float64(step.End-step.Start) < slowBy*float64(length) || more < leastReads*interval {
-			continue
-		}
-		phase, extra := step.Phases.excess(usual)
-		if float64(extra) < leastReason*float64(more) {
-			continue
-		}
-		r := reason{phase, s.ChargedIn(t, phase, timeline.Between(step.Start, step.End))}
-		at, known := index[r]
-		if !known {
-			at = len(list)
-			index[r] = at
-			list = append(list, SlowSteps{Process: t.Process, Phase: r.phase, Place: r.place})
-		}
-		list[at].Steps, list[at].Extra = append(list[at].Steps, i), list[at].Extra+extra
+	if float64(long) >= tooMany*float64(len(steps)) {
+		return nil, length, usual
 	}
-	slices.SortStableFunc(list, func(a, b SlowSteps) int { return cmp.Compare(b.Extra, a.Extra) })
-	return list[:min(len(list), maxReasons)]
+	return slow, length, usual
 }
 
 // excess is the phase that took longest compared with what is usual, and by how much.

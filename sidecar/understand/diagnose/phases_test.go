@@ -2,10 +2,12 @@ package diagnose
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
@@ -197,4 +199,78 @@ func TestAFunctionThatTrainsIsNoEvaluation(t *testing.T) {
 		}
 	}
 	phaseOf(t, &d, origin.Forward)
+}
+
+// Batches of two workers that come in pairs make every second step long, which is then no slow one.
+func TestWhatIsFrequentIsNotSlow(t *testing.T) {
+	d := Run(growing(0, func(i int) timeline.Nanos { return timeline.Nanos(i%2) * 300 * ms }).record())
+	if len(d.Slow) > 0 {
+		t.Errorf("%+v", d.Slow)
+	}
+	d = Run(growing(0, func(i int) timeline.Nanos { return timeline.Nanos(i%10/9) * 300 * ms }).record())
+	if len(d.Slow) != 1 || len(d.Slow[0].Steps) != 10 {
+		t.Errorf("one in ten: %+v", d.Slow)
+	}
+}
+
+// Of the first steps no stack showed the model: what they did is no start-up, which the first step of all had ended.
+func TestNothingOfAStepIsStartUp(t *testing.T) {
+	for _, script := range []bool{true, false} {
+		s := growing(0, nil)
+		s.script = script
+		for i := range 4 {
+			s.acts[i] = act{s.acts[i].length, 5, "", "", timeline.StatePython, 0}
+		}
+		rec := s.record()
+		if script {
+			rec.Target.Argv, rec.Sources = []string{"python", cellFile}, nil
+		}
+		d := Run(rec)
+		if d.Steps[0].Phases == nil {
+			t.Fatal("no phases")
+		}
+		for i, want := range map[int]timeline.Nanos{0: 0, 1: 0} {
+			if i == 0 && !script { // in a cell it has all that came before
+				want = 100 * ms
+			}
+			if got := d.Steps[i].Phases[origin.StartUp]; got != want {
+				t.Errorf("script: %t, step %d: %v of start-up, want %v", script, i, got, want)
+			}
+		}
+		sum := timeline.Nanos(0)
+		for _, p := range d.Phases {
+			sum += p.Total
+		}
+		if sum != rec.Duration {
+			t.Errorf("the phases are %v of %v", sum, rec.Duration)
+		}
+	}
+}
+
+// The steps are those of one optimizer, in line 4; another one steps in line 6 of each.
+func TestAnotherOptimizerIsNamed(t *testing.T) {
+	var acts []act
+	var marks []timeline.Mark
+	step := func(line int) act {
+		return act{10 * ms, line, site + "torch/optim/adam.py", "Adam.step", timeline.StateNative, 0}
+	}
+	at := timeline.Nanos(0)
+	for range 20 {
+		acts = append(acts, act{20 * ms, 6, site + "torch/_tensor.py", "Tensor.backward", timeline.StateNative, 0}, step(6), step(4))
+		marks = append(marks, timeline.Mark{Kind: "step", Start: at, End: at + 40*ms, Source: timeline.StepOptimizer})
+		at += 40 * ms
+	}
+	for other, want := range map[string]*Optimizers{"": nil, "SGD": {Place: activity.Place{File: cellFile, Line: 4}, Other: "SGD", At: activity.Place{File: cellFile, Line: 6}}} {
+		s := scene{acts: acts, change: func(b *timeline.Builder) {
+			for _, m := range marks {
+				b.Mark(m)
+			}
+			if other != "" {
+				b.Mark(timeline.Mark{Kind: "optimizer", Name: other, Start: 30 * ms, End: 30 * ms})
+			}
+		}}
+		if d := Run(s.record()); len(d.Steps) != 20 || !reflect.DeepEqual(d.Optimizers, want) {
+			t.Errorf("%q: %d steps, %+v", other, len(d.Steps), d.Optimizers)
+		}
+	}
 }

@@ -45,12 +45,15 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	main, bystanders := s.Explain(activity.AnyDevice, 0)
 	d.Spent = main.History.Spent()
 	d.Steps, d.StepsUnknown = steps(s, used, main.History, threads)
+	setUps(d.Steps)
 	d.Loaders = loaded(rec, d.Steps)
+	d.Steps = withoutSetUp(d.Steps)
 	if o.Quick {
 		return d
 	}
 	phases(s, used, threads, &d)
 	d.Regions = regions(rec)
+	d.Optimizers = optimizersBeside(s, d.Steps)
 	d.Ranks = ranksOf(lanes, threads, d.Steps)
 	d.RankLines = straggler.CompareLines(lanes)
 	e := &evidence{lanes: lanes, rec: rec, stacks: s, diagnosis: &d, devices: devices, main: main, bystanders: bystanders}

@@ -81,10 +81,43 @@ func shared(list []Step, used []*gpuidle.Device, main *activity.History) []Step 
 	return list
 }
 
+// maxSetUps is the share of steps that may be the first of an optimizer for them to set up a training each: a program may
+// make an optimizer for each of its steps.
+const maxSetUps = 0.1
+
+// setUps takes the mark off the first steps of optimizers where these are too many to set up a training each.
+func setUps(steps []Step) {
+	count, anew := make(map[int]int), make(map[int]int)
+	for _, s := range steps {
+		if count[s.Process]++; s.Anew {
+			anew[s.Process]++
+		}
+	}
+	for i := range steps {
+		s := &steps[i]
+		s.Anew = s.Anew && float64(anew[s.Process]) <= maxSetUps*float64(count[s.Process])
+	}
+}
+
+// withoutSetUp leaves out the steps that end with the first step of another optimizer, as that of another training: as
+// before the first step of a program there is all that was set up. The step after it begins anew.
+func withoutSetUp(steps []Step) (list []Step) {
+	left := false
+	for i, s := range steps {
+		if s.Anew {
+			left = true
+			continue
+		}
+		s.Anew = left && i > 0 && steps[i-1].Process == s.Process
+		list, left = append(list, s), false
+	}
+	return list
+}
+
 func stepsIn(marks []timeline.Mark) (list []Step) {
 	for _, m := range marks {
 		if m.Kind == "step" && m.End > m.Start {
-			list = append(list, Step{Process: m.Process, Name: m.Name, Source: m.Source, Batch: m.Batch, Start: m.Start, End: m.End})
+			list = append(list, Step{Process: m.Process, Name: m.Name, Source: m.Source, Batch: m.Batch, Start: m.Start, End: m.End, Anew: m.Anew})
 		}
 	}
 	return list

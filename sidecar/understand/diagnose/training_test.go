@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // trial is a short training whose imports take most of it: so many seconds of loading in its own process and of the rest,
@@ -63,4 +64,20 @@ func findingOfID(t *testing.T, d *Diagnosis, id FindingID) Finding {
 	}
 	t.Fatalf("no %s among %+v", id, d.Findings)
 	return Finding{}
+}
+
+// What computes, too, and has a sentence of its own, is named beside the computing that is without it.
+func TestComputingIsWithoutImports(t *testing.T) {
+	acts := []act{{2 * sec, 1, "<frozen importlib._bootstrap>", "_find_and_load", timeline.StatePython, 0}}
+	for i, length := range []timeline.Nanos{5, 3, 3} {
+		acts = append(acts, act{length * sec, 2 + i, "", "", timeline.StatePython, 0})
+	}
+	d := Run(scene{acts: acts}.record())
+	if f := findingOfID(t, &d, Computing); len(f.Besides) != 1 || f.Besides[0] != activity.Import || f.Time != 11*sec {
+		t.Errorf("%+v", f)
+	}
+	d = Run(scene{acts: acts[1:]}.record())
+	if f := findingOfID(t, &d, Computing); len(f.Besides) > 0 {
+		t.Errorf("nothing was imported: %+v", f.Besides)
+	}
 }

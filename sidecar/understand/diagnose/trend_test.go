@@ -89,3 +89,111 @@ func TestWhatIsNoTrend(t *testing.T) {
 		}
 	}
 }
+
+// twoTrainings are 100 steps of 20 ms, and 100 of 60 ms that another optimizer makes; change is asked what a step's mark is.
+func twoTrainings(pause timeline.Nanos, change func(i int, m *timeline.Mark)) scene {
+	var acts []act
+	var marks []timeline.Mark
+	at := timeline.Nanos(0)
+	for i := range 200 {
+		length := timeline.Nanos(20+40*(i/100)) * ms
+		start := at
+		if i == 100 {
+			acts, at = append(acts, act{pause, 5, "", "", timeline.StateWaiting, 0}), at+pause
+		}
+		acts, at = append(acts, act{length, 3, site + "torch/_tensor.py", "Tensor.backward", timeline.StateNative, 0}), at+length
+		m := timeline.Mark{Kind: "step", Start: start, End: at, Source: timeline.StepOptimizer}
+		if change != nil {
+			change(i, &m)
+		}
+		marks = append(marks, m)
+	}
+	return scene{acts: acts, change: func(b *timeline.Builder) {
+		for _, m := range marks {
+			b.Mark(m)
+		}
+	}}
+}
+
+// Steps of another training are no slower ones of the first: where another optimizer steps, where batches are larger, behind a pause.
+func TestTwoTrainingsAreNoTrend(t *testing.T) {
+	for name, s := range map[string]scene{
+		"another optimizer": twoTrainings(2*ms, func(i int, m *timeline.Mark) { m.Anew = i == 100 }),
+		"a pause":           twoTrainings(sec, nil),
+		"larger batches":    twoTrainings(2*ms, func(i int, m *timeline.Mark) { m.Batch.Samples = int64(32 + 64*(i/100)) }),
+		"longer texts": twoTrainings(2*ms, func(i int, m *timeline.Mark) {
+			m.Batch.Tokens = int64(1000+i) * int64(m.End-m.Start) / int64(20*ms)
+		}),
+	} {
+		for _, f := range Run(s.record()).Findings {
+			if f.ID == StepsSlowDown {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	}
+	d := Run(twoTrainings(2*ms, nil).record()) // which could be one
+	findingOfID(t, &d, StepsSlowDown)
+}
+
+// What sets another training up is in none of its steps, as with the first one.
+func TestTheFirstStepOfAnotherOptimizerIsNone(t *testing.T) {
+	d := Run(twoTrainings(sec, func(i int, m *timeline.Mark) { m.Anew = i == 100 }).record())
+	if len(d.Steps) != 199 || !d.Steps[100].Anew || d.Steps[100].Start == d.Steps[99].End || len(d.Slow) > 0 {
+		t.Errorf("%d steps, then %+v; slow: %+v", len(d.Steps), d.Steps[100], d.Slow)
+	}
+	d = Run(twoTrainings(sec, func(_ int, m *timeline.Mark) { m.Anew = true }).record()) // an optimizer for each step
+	if len(d.Steps) != 200 {
+		t.Errorf("%d steps", len(d.Steps))
+	}
+}
+
+// A line of the user's own that becomes slower is named, which is in no phase; and what single steps took longer costs nothing.
+func TestTheLineThatBecomesSlowerIsNamed(t *testing.T) {
+	s := growing(0, nil)
+	var acts []act
+	var marks []timeline.Mark
+	at := timeline.Nanos(0)
+	for i := range 100 {
+		length := 30*ms + timeline.Nanos(i)*ms
+		if i == 50 {
+			length += 20 * sec
+		}
+		acts = append(acts, act{10 * ms, 3, site + "torch/_tensor.py", "Tensor.backward", timeline.StateNative, 0},
+			act{10 * ms, 5, "", "", timeline.StatePython, 0}, act{length, 8, "", "", timeline.StatePython, 0})
+		marks = append(marks, timeline.Mark{Kind: "step", Start: at, End: at + 20*ms + length, Source: timeline.StepOptimizer})
+		at += 20*ms + length
+	}
+	s.acts, s.change = acts, func(b *timeline.Builder) {
+		for _, m := range marks {
+			b.Mark(m)
+		}
+	}
+	d := Run(s.record())
+	f := findingOfID(t, &d, StepsSlowDown)
+	if f.Name != "" || f.Place.Line != 8 || f.Time > 4*sec {
+		t.Errorf("in %q at %+v, %v", f.Name, f.Place, f.Time)
+	}
+}
+
+// Where other programs have the CPUs, it is the computing in steps that is compared, and the time without a CPU is not.
+func TestATrendBesideOtherPrograms(t *testing.T) {
+	crowd := func(s scene) scene {
+		return s.with(s.change, func(b *timeline.Builder) {
+			b.Track(timeline.TrackSpec{ID: "cpu.system", Kind: timeline.KindRate, Device: -1, Limit: 2}).AddWindow(0, 20*sec, 2)
+			b.Track(timeline.TrackSpec{ID: "cpu", Kind: timeline.KindRate, Device: -1, Limit: 2}).AddWindow(0, 20*sec, 0.5)
+		})
+	}
+	d := Run(crowd(growing(0.03, nil)).record())
+	if f := findingOfID(t, &d, StepsSlowDown); !f.Computed {
+		t.Errorf("%+v", f)
+	}
+	waits := growing(0.03, nil)
+	for i := 1; i < len(waits.acts); i += 2 {
+		waits.acts[i].state = timeline.StateOff
+	}
+	for _, f := range Run(crowd(waits).record()).Findings {
+		if f.ID == StepsSlowDown {
+			t.Errorf("without a CPU: %+v", f)
+		}
+	}
+}

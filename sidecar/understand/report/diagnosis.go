@@ -133,6 +133,9 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 	return idle
 }
 
+// OneOfOptimizers is the id of the note that steps are those of one optimizer, and another one steps, too.
+const OneOfOptimizers = "steps-of-one-optimizer"
+
 func (b *builder) steps(d *diagnose.Diagnosis) {
 	for _, s := range d.Steps {
 		step := Step{Process: b.placed(s.Process), StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: clean(string(cmp.Or(s.Source, "unknown"))), PhasesNS: phaseTimes(s.Phases),
@@ -148,6 +151,10 @@ func (b *builder) steps(d *diagnose.Diagnosis) {
 	if d.StepsUnknown {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "steps-unknown", Args: map[string]any{},
 			Text: "steps: not known, as the optimizer's calls are too short for how often the stacks were read; omni-perf run counts the steps of torch, unless --no-step-hook is given or Python was started with -I, -E or -S; elsewhere omni_perf.step() marks them"})
+	}
+	if o := d.Optimizers; o != nil {
+		args := map[string]any{"other": clean(o.Other)}
+		b.doc.Notes = append(b.doc.Notes, Note{ID: OneOfOptimizers, Args: args, Text: wording.Optimizers(o, b.names.place)})
 	}
 	for _, g := range d.Regions {
 		b.doc.Regions = append(b.doc.Regions, Region{

@@ -37,8 +37,12 @@ func (b *builder) paceTracks() {
 		if n < 0 {
 			n = len(rest)
 		}
+		of := rest[:n]
+		if b.countedBy(process) {
+			of = likelySamples(of)
+		}
 		for _, p := range paces {
-			if t, ok := p.track(rest[:n], b.doc.DurationNS/paceParts); ok {
+			if t, ok := p.track(of, b.doc.DurationNS/paceParts); ok {
 				if t.Process = &process; p.id == PaceSamples && b.countedBy(process) {
 					t.Source += ", DataLoader"
 				}
@@ -82,6 +86,73 @@ func (p pace) track(steps []Step, part int64) (t Track, ok bool) {
 	}
 	t.Mean, t.Peak = pointer(single(float64(amount)*scale/float64(time))), pointer(single(peak))
 	return t, true
+}
+
+const (
+	// leastKnown is the share of steps without a pause whose samples must be known for the others to have as many in all
+	// likelihood, also before the first and after the last known one.
+	leastKnown = 0.1
+	// otherBatches is the share of the known ones that may have another number: the last batch of an epoch is short.
+	otherBatches = 0.05
+)
+
+// likelySamples are steps with the samples that those had in all likelihood for which a loader does not show them: as many as the
+// others, but for the last one of an epoch, whose batch may be short. A step that is read of is slower than others, so
+// that a mean over those alone is too low.
+func likelySamples(steps []Step) []Step {
+	filled := slices.Clone(steps)
+	for from := 0; from < len(steps); {
+		to := from + 1
+		for to < len(steps) && steps[to].StartNS == steps[to-1].EndNS { // behind a pause another training may go on
+			to++
+		}
+		fillSamples(filled[from:to])
+		from = to
+	}
+	return filled
+}
+
+func fillSamples(steps []Step) {
+	counts, known := make(map[int64]int), 0
+	var most int64
+	for i := range steps {
+		if n := steps[i].Samples; n != nil {
+			known++
+			if counts[*n]++; counts[*n] > counts[most] {
+				most = *n
+			}
+		}
+	}
+	alike := known >= leastPaced && float64(known) >= leastKnown*float64(len(steps)) && float64(known-counts[most]) <= otherBatches*float64(known)
+	before := -1 // the last step whose samples are known
+	fill := func(to int, with int64) {
+		for i := before + 1; i < to; i++ {
+			ends := i+1 == len(steps) || steps[i].Epoch == nil && i+1 == to && to-before == 2
+			if !ends && steps[i].Epoch != nil {
+				next := steps[i+1].Epoch
+				ends = next == nil || *next != *steps[i].Epoch
+			}
+			if !ends {
+				steps[i].Samples = &with
+			}
+		}
+	}
+	for i := range steps {
+		n := steps[i].Samples
+		if n == nil {
+			continue
+		}
+		switch {
+		case alike:
+			fill(i, most)
+		case before >= 0 && *steps[before].Samples == *n:
+			fill(i, *n)
+		}
+		before = i
+	}
+	if alike {
+		fill(len(steps), most)
+	}
 }
 
 // sum is how much the steps did that said so, and how long they took.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/batches"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -66,9 +67,12 @@ func TestEvaluationIsNoPartOfAnEpochsPace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, e := range r.EpochTimes() {
-		if e.PerSecond() != 10 || e.Samples.PerSecond() != 160 || e.TotalNS != 1e9 || e.SlowestNS != 1e8 || e.EvaluationNS != int64(i)*1e9 {
+		if e.PerSecond() != 10 || e.Samples.PerSecond() != 160 || e.TotalNS-e.EvaluationNS != 1e9 || e.SlowestNS != 1e8 || e.EvaluationNS != int64(i)*1e9 {
 			t.Errorf("epoch %d: %v steps/s, %v samples/s, %+v", i, e.PerSecond(), e.Samples.PerSecond(), e)
 		}
+	}
+	if all := r.StepTimes(); all.PerSecond() != 10 || all.Samples.PerSecond() != 160 {
+		t.Errorf("in all: %v steps/s, %v samples/s", all.PerSecond(), all.Samples.PerSecond())
 	}
 	if all := r.StepTimes(); all.TotalNS != 3e9 || r.Steps[10].EndNS-r.Steps[10].StartNS != 6e8 {
 		t.Errorf("the steps were changed: %+v", all)
@@ -79,5 +83,39 @@ func TestABatchThatMakesNoSenseIsNone(t *testing.T) {
 	before := -1
 	if b := timeline.NewBatch(-3, 1<<50, &before); b != (timeline.Batch{}) {
 		t.Errorf("%+v", b)
+	}
+}
+
+// Of steps that were not read between those of 16 samples the samples are taken to be 16, but not of an epoch's last one. What
+// the program reports of some steps is of these alone.
+func TestSamplesOfStepsThatWereNotRead(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	for _, byLoader := range []bool{true, false} {
+		d := &diagnose.Diagnosis{}
+		at := timeline.Nanos(0)
+		for i := range 40 {
+			epoch := i / 20
+			s := diagnose.Step{Source: timeline.StepOptimizer, Start: at, End: at + 10*ms, Batch: timeline.NewBatch(0, 0, &epoch)}
+			if i%5 == 0 { // it is read, which is when a step is slow
+				s.End, s.Batch.Samples = s.End+10*ms, 16
+			}
+			at = s.End
+			d.Steps = append(d.Steps, s)
+		}
+		if byLoader {
+			d.Loaders = []batches.Loader{{Loader: timeline.Loader{Batch: 16}, PerStep: 1, Steps: 40, Counted: 8}}
+		}
+		r, err := report.Build(&timeline.Recording{Duration: at, Target: timeline.Target{PID: 7, Argv: []string{"/home/u/train.py"}}}, d, report.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := r.StepTimes()
+		steps, want := 8, 16/0.020
+		if byLoader {
+			steps, want = 38, 38*16/0.46 // but the last one of each epoch
+		}
+		if got := all.Samples.PerSecond(); all.Samples.Steps != steps || math.Abs(got-want) > 1e-6*want {
+			t.Errorf("by a loader: %t: %v samples/s of %d steps, want %v of %d", byLoader, got, all.Samples.Steps, want, steps)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -202,13 +201,17 @@ type StepTimes struct {
 	Others                     bool  // other processes had steps, too
 	MedianNS, P95NS, SlowestNS int64 // of their lengths
 	TotalNS                    int64
-	SpanNS                     int64 // from the begin of the first to the end of the last
+	EvaluationNS               int64 // of it, in evaluation: no pace has that
 	DataWaitNS, BusyNS         int64
 	Samples, Tokens            Worked
+	SamplesKnown               int // steps of which the samples are known, not just likely
 }
 
-// Worked is how much some steps worked on, and how long these took.
-type Worked struct{ Count, NS int64 }
+// Worked is how much some steps worked on, how many steps these were, and how long they took without evaluation.
+type Worked struct {
+	Count, NS int64
+	Steps     int
+}
 
 // PerSecond is the mean over those steps; 0 where nothing is known.
 func (w Worked) PerSecond() float64 {
@@ -218,38 +221,53 @@ func (w Worked) PerSecond() float64 {
 	return float64(w.Count) / Seconds(w.NS)
 }
 
-func (w *Worked) add(count *int64, s *Step) {
+func (w *Worked) add(count *int64, ns int64) {
 	if count != nil {
-		w.Count, w.NS = w.Count+*count, w.NS+s.EndNS-s.StartNS
+		w.Count, w.NS, w.Steps = w.Count+*count, w.NS+ns, w.Steps+1
 	}
 }
 
-// PerSecond is how many steps there were in a second; 0 where there were none.
+// PerSecond is how many steps there were in a second of their time without evaluation; 0 where there were none.
 func (t *StepTimes) PerSecond() float64 {
-	if t.SpanNS <= 0 {
+	if t.TotalNS <= t.EvaluationNS {
 		return 0
 	}
-	return float64(t.Count) / Seconds(t.SpanNS)
+	return float64(t.Count) / Seconds(t.TotalNS-t.EvaluationNS)
 }
 
 // StepTimes sums up the leading process's steps that took time.
 func (v *View) StepTimes() (t StepTimes) {
-	leading, others := v.LeadingSteps()
+	leading, others := v.pacedSteps()
 	t = stepTimes(leading)
 	t.Others = others
+	known, _ := v.LeadingSteps()
+	for i := range known {
+		if s := &known[i]; s.Samples != nil && s.EndNS > s.StartNS {
+			t.SamplesKnown++
+		}
+	}
 	return t
 }
 
-// EpochTimes are the times of one epoch's steps, without evaluation: that of an epoch is in the first step of the next one.
+// pacedSteps are the leading process's steps, with the samples that they had in all likelihood.
+func (v *View) pacedSteps() (steps []Step, others bool) {
+	steps, others = v.LeadingSteps()
+	if slices.ContainsFunc(v.LeadingLoaders(), func(l *Loader) bool { return l.CountedSteps > 0 }) {
+		steps = likelySamples(steps)
+	}
+	return steps, others
+}
+
+// EpochTimes are the times of one epoch's steps, their lengths without evaluation: that of an epoch is in the first step of
+// the next one.
 type EpochTimes struct {
-	Epoch        int
-	EvaluationNS int64
+	Epoch int
 	StepTimes
 }
 
 // EpochTimes sums up the leading process's steps by the epochs that the program, or its loader, has numbered, in their order of time.
 func (v *View) EpochTimes() (list []EpochTimes) {
-	leading, others := v.LeadingSteps()
+	leading, others := v.pacedSteps()
 	of, order := make(map[int][]Step), []int{}
 	for _, s := range leading {
 		if s.Epoch == nil {
@@ -261,36 +279,39 @@ func (v *View) EpochTimes() (list []EpochTimes) {
 		of[*s.Epoch] = append(of[*s.Epoch], s)
 	}
 	for _, epoch := range order {
-		steps, all, later := of[epoch], int64(0), int64(0)
+		steps, all := of[epoch], int64(0)
 		for i := range steps {
-			evaluation := min(max(steps[i].PhasesNS[evaluationPhase], 0), max(steps[i].EndNS-steps[i].StartNS, 0))
-			steps[i].StartNS += evaluation
-			if all += evaluation; i > 0 {
-				later += evaluation
-			}
+			evaluation := steps[i].evaluation()
+			steps[i].StartNS, steps[i].PhasesNS = steps[i].StartNS+evaluation, nil
+			all += evaluation
 		}
 		times := stepTimes(steps)
-		times.SpanNS = max(times.SpanNS-later, 0)
 		times.Others = others
-		list = append(list, EpochTimes{epoch, all, times})
+		times.TotalNS, times.EvaluationNS = times.TotalNS+all, all
+		list = append(list, EpochTimes{epoch, times})
 	}
 	return list
 }
 
 var evaluationPhase = origin.Evaluation.String()
 
+// evaluation is for how long a step was in evaluation.
+func (s *Step) evaluation() int64 {
+	return min(max(s.PhasesNS[evaluationPhase], 0), max(s.EndNS-s.StartNS, 0))
+}
+
 func stepTimes(steps []Step) (t StepTimes) {
 	var lengths []int64
-	first, last := int64(math.MaxInt64), int64(0)
 	for _, s := range steps {
 		if s.EndNS <= s.StartNS {
 			continue
 		}
-		t.Samples.add(s.Samples, &s)
-		t.Tokens.add(s.Tokens, &s)
-		first, last = min(first, s.StartNS), max(last, s.EndNS)
+		evaluation := s.evaluation()
+		t.Samples.add(s.Samples, s.EndNS-s.StartNS-evaluation)
+		t.Tokens.add(s.Tokens, s.EndNS-s.StartNS-evaluation)
 		lengths = append(lengths, s.EndNS-s.StartNS)
 		t.TotalNS += s.EndNS - s.StartNS
+		t.EvaluationNS += evaluation
 		t.DataWaitNS += s.DataWaitNS
 		if s.BusyNS != nil {
 			t.BusyNS += *s.BusyNS
@@ -298,7 +319,6 @@ func stepTimes(steps []Step) (t StepTimes) {
 	}
 	if t.Count = len(lengths); t.Count > 0 {
 		slices.Sort(lengths)
-		t.SpanNS = last - first
 		t.MedianNS, t.P95NS, t.SlowestNS = lengths[t.Count/2], lengths[t.Count*95/100], lengths[t.Count-1]
 	}
 	return t

@@ -16,7 +16,22 @@ func (s Scope) oneLine(f diagnose.Finding) string {
 }
 
 func (s Scope) computing(f diagnose.Finding) string {
-	return "computing took " + s.part(f.Time) + s.where(f) + in(f) + cores(f) + cut(f)
+	return besides(f) + "computing took " + s.part(f.Time) + s.where(f) + in(f) + cores(f) + cut(f)
+}
+
+// besides says what the computing is without: "besides imports, ".
+func besides(f diagnose.Finding) string {
+	var names []string
+	for _, c := range f.Besides {
+		if c == activity.LoadHere { // whose thread it is says the loading's own sentence
+			c = activity.Load
+		}
+		names = append(names, causes[c].name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "besides " + strings.Join(names, " and ") + ", "
 }
 
 func (s Scope) imports(f diagnose.Finding) string {
@@ -83,12 +98,20 @@ func (s Scope) trainingLoads(f diagnose.Finding) string {
 
 // stepsSlowDown says how much longer the last steps of a training were than its first, and with what.
 func (s Scope) stepsSlowDown(f diagnose.Finding) string {
-	text := "steps took " + words.Fixed(f.Against, 1) + " times as long at the end as at first, which cost " + s.part(f.Time)
+	verb := "took"
+	if f.Computed {
+		verb = "computed for"
+	}
+	text := "the last quarter of the steps " + verb + " " + words.Fixed(f.Against, 1) + " times as long as the first quarter, which cost " + s.part(f.Time)
+	var in []string
 	if f.Name != "" {
-		text += ", most of it in " + words.Clean(f.Name, 60)
-		if place := s.Place(f.Place); place != "" {
-			text += ", " + place
-		}
+		in = append(in, words.Clean(f.Name, 60))
+	}
+	if place := s.Place(f.Place); place != "" {
+		in = append(in, place)
+	}
+	if len(in) > 0 {
+		text += ", most of it in " + strings.Join(in, ", ")
 	}
 	if f.Bytes > 0 {
 		text += "; resident memory grew by " + words.Quantity(float64(f.Bytes), "B") + " meanwhile"

@@ -3,6 +3,7 @@ package wording
 import (
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -83,4 +84,16 @@ func functionName(function string) string {
 		return ""
 	}
 	return words.Clean(displayName(function), 60)
+}
+
+// Optimizers says whose steps a training's are where two optimizers step.
+func Optimizers(o *diagnose.Optimizers, place func(activity.Place) string) string {
+	in := func(at activity.Place) string {
+		if text := place(at); text != "" {
+			return " in " + text
+		}
+		return ""
+	}
+	return "steps: those of the optimizer that stepped first" + in(o.Place) + "; another one, " + words.Clean(o.Other, 60) + ", steps" + in(o.At) +
+		", too: omni_perf.step() at the end of the loop's body decides what a step is"
 }

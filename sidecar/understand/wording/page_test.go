@@ -196,7 +196,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, func(f *diagnose.Finding) { f.CutTime = second }),
 	},
 	diagnose.Computing: {part, with(whole, call("", "sklearn")), with(whole, func(f *diagnose.Finding) { f.Time = 10 * second; f.PlaceTime = 4 * second }),
-		with(most2, func(f *diagnose.Finding) { f.CutTime = 3 * second }), with(none, func(f *diagnose.Finding) { f.CutTime = 4 * second })},
+		with(most2, func(f *diagnose.Finding) { f.CutTime = 3 * second }), with(none, func(f *diagnose.Finding) { f.CutTime = 4 * second }),
+		with(part, func(f *diagnose.Finding) { f.Besides = []activity.Cause{activity.Import, activity.LoadHere} })},
 	diagnose.NoLineStandsOut: {
 		none, with(most2, func(f *diagnose.Finding) { f.Name = "Particle.move" }),
 		with(none, func(f *diagnose.Finding) {

@@ -41,6 +41,7 @@ type Mark struct {
 	Source     timeline.MarkSource
 	Thread     int            // native id of the thread that a region is of; 0: it is of the process
 	Batch      timeline.Batch // of a step
+	Anew       bool           // as in timeline.Mark
 }
 
 // Receiver listens to marks.
@@ -167,7 +168,9 @@ type decoder struct {
 
 var errNoMark = errors.New("this is no mark")
 
-// decode reads one line: {"begin":NS}, {"step":NS,"samples":32,"tokens":8192,"epoch":1} with what is known of the last three, {"hook":NS}, or
+// decode reads one line: {"begin":NS}, {"step":NS,"samples":32,"tokens":8192,"epoch":1} with what is known of the last three, {"hook":NS},
+// with "anew":true for the first step of another optimizer than before, or
+// {"other":"Adam","at":NS} for another one that steps besides, or
 // {"region":[START,END],"name":"load"}, with "thread":ID for a region of one thread; or
 // {"trace":PATH,"cycle":"ep0-ba5-rank0","rank":0,"window":[START,END]} or {"remark":"…"}, or
 // {"raised":"ValueError","message":"no rows","stack":[["train.py",31]]}. ok reports whether it is a mark.
@@ -179,6 +182,9 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		Thread            int
 		Samples, Tokens   int64
 		Epoch             *int
+		Anew              bool
+		Other             string
+		At                int64
 		Raised, Message   string
 		Trace, Cycle      string
 		Remark            string
@@ -212,7 +218,7 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 	case sent.Step > 0 || sent.Hook > 0:
 		m = Mark{Kind: "step", Start: d.last, End: sent.Step, Source: timeline.StepMarked}
 		if sent.Hook > 0 {
-			m.End, m.Source = sent.Hook, timeline.StepOptimizer
+			m.End, m.Source, m.Anew = sent.Hook, timeline.StepOptimizer, sent.Anew
 		}
 		m.Batch = timeline.NewBatch(sent.Samples, sent.Tokens, sent.Epoch)
 		if m.End < m.Start {
@@ -222,6 +228,8 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		first := !d.stepped && m.Source == timeline.StepOptimizer
 		d.last, d.stepped = m.End, true
 		return m, !first, nil
+	case sent.Other != "" && sent.At > 0:
+		return Mark{Kind: "optimizer", Name: sent.Other, Start: sent.At, End: sent.At}, true, nil
 	case len(sent.Region) == 2 && sent.Region[0] > 0 && sent.Region[0] <= sent.Region[1]:
 		return Mark{Kind: "region", Name: sent.Name, Start: sent.Region[0], End: sent.Region[1], Thread: max(sent.Thread, 0)}, true, nil
 	}
