@@ -536,6 +536,34 @@ func TestWorkersThatTheirOwnerKilled(t *testing.T) {
 	}
 }
 
+// torch's loader raises as soon as one of its workers was killed: the end of the worker is then seen after the
+// program's own.
+func TestAWorkerThatEndedItsProgram(t *testing.T) {
+	raised := &timeline.Raised{Type: "RuntimeError", Message: "DataLoader worker (pid 70) is killed by signal: Killed."}
+	imports := one(7, "<frozen importlib._bootstrap>", "_find_and_load", timeline.StatePython, 0)
+	for _, c := range []struct {
+		name   string
+		raised *timeline.Raised
+		after  timeline.Nanos // the end of the program's own code
+		want   bool
+	}{
+		{"just after an exception", raised, ms, true},
+		{"long after an exception", raised, 500 * ms, false},
+		{"just after a program that ended well", nil, ms, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rec := scene{acts: []act{imports, {sec, 0, "", "", timeline.StateNative, 0}}, script: true, change: both(endedWorker(9, sec+c.after), func(b *timeline.Builder) {
+				b.Describe(func(r *timeline.Recording) { r.Processes[0].Raised = c.raised })
+			})}.record()
+			d := Run(rec)
+			main, ok := d.Main()
+			if !ok || (d.Findings[main].ID == WorkerKilled) != c.want {
+				t.Errorf("the headline is %v, want the killed worker: %v", d.Findings, c.want)
+			}
+		})
+	}
+}
+
 // What worker processes computed is not said of the thread that the main thread waited for, as of Dask's IO loop.
 func TestThreadsAreNotChargedWithWhatProcessesComputed(t *testing.T) {
 	joining := one(7, threadingLib, "Thread.join", timeline.StateWaiting, 0)
