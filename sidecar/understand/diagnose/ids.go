@@ -98,7 +98,7 @@ const (
 	Traceback        FindingID = "traceback"           // Time: for which it was formatted, after the recording; Value: its share of both together
 	DrawnAfterError  FindingID = "drawing-after-error" // Time: for which figures were drawn, likewise
 	BegunLate        FindingID = "begun-late"          // Time: for which the cell had run before the recording began; Value: its share of both together
-	Straggler        FindingID = "straggler"           // Rank, of Count ranks: Time of Whole for which others waited in Collective, in LateSteps of its Steps; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
+	Straggler        FindingID = "straggler"           // Rank, of Count ranks: Time of Whole for which others waited, CollectiveTime of it in Collective, in LateSteps of its Steps, and for AfterSteps after them; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
 	EngineTasks      FindingID = "tasks"               // of an engine's workers, in merged reports: Time of Whole; Value: Time's share of Whole
 	Printing         FindingID = "printing"            // Count, Bytes, AtLeast; Time: of the main thread
 	MemoryPressure   FindingID = "memory-pressure"     // Name: "process" or "machine"
@@ -140,6 +140,7 @@ const (
 	SaveAside          Advice = "save-aside"
 	LaunchLess         Advice = "launch-less"
 	BalanceRanks       Advice = "balance-ranks"
+	ShareWork          Advice = "share-work" // as BalanceRanks, of what a rank does alone in few steps
 	ReadAhead          Advice = "read-ahead"
 	AvoidGIL           Advice = "avoid-gil"
 	UseGPU             Advice = "use-gpu"
@@ -173,7 +174,7 @@ const (
 func AllAdvice() []Advice {
 	return []Advice{
 		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, KeepWorkers, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
-		SaveAside, LaunchLess, BalanceRanks, ReadAhead, AvoidGIL, UseGPU,
+		SaveAside, LaunchLess, BalanceRanks, ShareWork, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, KeepLoopFree, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
 		CheckCooling, FindFaultyKernel, CheckDevice, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, FewerQueries,

@@ -116,8 +116,11 @@ func findStraggler(e *evidence) measured {
 func StragglerFinding(lanes []straggler.Lane, s *straggler.Straggler) Finding {
 	f := Finding{
 		ID: Straggler, Severity: Warning, Value: float64(s.Time) / float64(s.Of), Unit: Share, Time: s.Time,
-		Whole: s.Of, Place: activity.Place(s.Place), PlaceTime: s.More, Collective: s.In,
-		Rank: lanes[s.Lane].Rank, Count: int64(len(lanes)), Steps: s.Steps, LateSteps: s.Late, Cost: s.Time, Cores: math.NaN(), Advice: BalanceRanks,
+		Whole: s.Of, Place: activity.Place(s.Place), PlaceTime: s.More, Collective: s.In, CollectiveTime: s.InTime,
+		Rank: lanes[s.Lane].Rank, Count: int64(len(lanes)), Steps: s.Steps, LateSteps: s.Late, AfterSteps: s.After, Cost: s.Time, Cores: math.NaN(), Advice: BalanceRanks,
+	}
+	if s.Alone {
+		f.Advice = ShareWork
 	}
 	f.Low, f.High = f.Time, f.Time
 	f.Evidence = activity.Evidence(s.Intervals)

@@ -296,6 +296,8 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 	text("function", f.Call.Function)
 	text("name", f.Name)
 	text("collective", string(f.Collective))
+	nanos("collective_ns", f.CollectiveTime)
+	nanos("after_steps_ns", f.AfterSteps)
 	nanos("whole_ns", f.Whole)
 	if f.ID == diagnose.Straggler || f.OfRank {
 		args["rank"] = f.Rank

@@ -194,6 +194,7 @@ var advice = map[diagnose.Advice]string{
 	diagnose.SaveAside:          "save less often, or hand a CPU copy to a thread (torch.distributed.checkpoint.async_save) so that the GPU goes on",
 	diagnose.LaunchLess:         "the CPU launches kernels too slowly: larger batch, torch.compile(mode='reduce-overhead') or CUDA graphs, fused optimizer (fused=True)",
 	diagnose.BalanceRanks:       "ranks wait for the slowest: balance the batches, overlap communication with the backward pass (DDP's buckets)",
+	diagnose.ShareWork:          "the others wait for what one rank does alone: save in the background (a thread, torch.distributed.checkpoint.async_save), evaluate on all ranks, or do it less often",
 	diagnose.ReadAhead:          "read larger pieces, ahead in a thread, and keep what is read twice",
 	diagnose.AvoidGIL:           "use processes in place of threads, or code that releases the GIL",
 	diagnose.UseGPU:             "do it on the GPU, or move it into the loader's workers",

@@ -299,11 +299,16 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, actors(0.9, activity.Actor{Process: true, Count: 1, Name: "make"})),
 	},
 	diagnose.Straggler: {
-		with(whole, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 1, 4, straggler.Backward }),
 		with(whole, func(f *diagnose.Finding) {
-			f.Whole, f.Rank, f.Count, f.Collective, f.LateSteps, f.Steps = 8*second, 1, 4, "all_reduce", 38, 40
+			f.Whole, f.Rank, f.Count, f.Collective, f.CollectiveTime = 8*second, 1, 4, straggler.Backward, f.Time
 		}),
-		with(most2, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 0, 2, "barrier" }),
+		with(whole, func(f *diagnose.Finding) {
+			f.Whole, f.Rank, f.Count, f.Collective, f.CollectiveTime, f.LateSteps, f.Steps = 8*second, 1, 4, "all_reduce", f.Time, 38, 40
+		}),
+		with(most2, func(f *diagnose.Finding) {
+			f.Whole, f.Rank, f.Count, f.Collective, f.CollectiveTime, f.LateSteps, f.Steps, f.AfterSteps = 8*second, 0, 2, "barrier", f.Time*4/5, 2, 299, f.Time/4
+		}),
+		with(most2, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count = 8*second, 0, 2 }),
 	},
 	diagnose.GILContention: {
 		with(whole, actors(1, activity.Actor{Count: 3, Name: "worker", Cause: activity.Python, Place: activity.Place{File: "cell", Line: 7}})), whole,
