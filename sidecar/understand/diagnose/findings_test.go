@@ -380,6 +380,10 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{one(8, threadingLib, "Condition.wait", timeline.StateWaiting, 0), short(other)}, times: 3}, 8, NoAdvice,
 		scene{acts: []act{one(8, threadingLib, "Condition.wait", timeline.StateWaiting, 0)}, times: 3, change: beside("loader", timeline.StateNative, 3, "", "")},
 	},
+	WaitsForRanks: {
+		scene{acts: launching, script: true, change: ddp(4, 4)}, 7, BalanceRanks,
+		scene{acts: launching, script: true, change: ddp(2, 9)}, // for one of them: the straggler
+	},
 	WaitsForEvents: {
 		scene{acts: []act{one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select", timeline.StateWaiting, 0), short(other)}, times: 5}, 0, AwaitTogether,
 		scene{acts: []act{short(one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select", timeline.StateWaiting, 0)), other}},

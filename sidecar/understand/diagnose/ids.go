@@ -84,6 +84,7 @@ const (
 	WaitsForChildren FindingID = "waits-for-children" // Actors; Cores: that they used
 	WaitsForThreads  FindingID = "waits-for-threads"  // Actors; Cores: of the program without its children
 	WaitsForLock     FindingID = "waits-for-lock"     // Call, or Actors with HasLock
+	WaitsForRanks    FindingID = "waits-for-ranks"    // where there is no Straggler
 	WaitsForEvents   FindingID = "event-loop-idle"
 	TasksWait        FindingID = "tasks-wait"     // Time: of the thread, while tasks waited at Place, in the function Name, for Call: Count at once, Against on average
 	AwaitsInTurn     FindingID = "awaits-in-turn" // Time: of Count awaits at Place, for Call, each of Against seconds; AtLeast

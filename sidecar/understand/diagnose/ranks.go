@@ -98,6 +98,20 @@ func ranksOf(lanes []straggler.Lane, threads []*timeline.Thread, steps []Step) (
 	return list
 }
 
+// stragglerShare is the share of the time in which all ranks trained from which on a straggler is a finding.
+const stragglerShare = 0.10
+
+// waitsForRanks is the time that the main thread waited for other ranks, of which none is the one: the straggler's finding
+// is about the same time.
+func waitsForRanks(e *evidence) measured {
+	if findStraggler(e).low >= stragglerShare {
+		return nothing
+	}
+	m := hostRule(nil, activity.Collective)(e)
+	m.Advice = BalanceRanks
+	return m
+}
+
 // findStraggler finds the rank that the others waited for.
 func findStraggler(e *evidence) measured {
 	found := straggler.FindStraggler(e.lanes)

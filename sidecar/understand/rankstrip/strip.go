@@ -31,9 +31,18 @@ type Rank struct {
 	inLongest int64 // of that, what the steps have in which it was longest, in all
 }
 
-// EachStep reports whether a rank was longer by a little in each step rather than by much in some: most of what it was
-// longer by is in steps of which, singly, it cannot be known.
-func (r *Rank) EachStep() bool { return 2*r.inLongest < r.PerStep*int64(r.Steps) }
+// EachStep reports whether a rank was longer by about as much in each step as in those in which it counted: they are some
+// of them, as a good part of the difference is in steps of which it cannot be known singly.
+func (r *Rank) EachStep() bool {
+	return r.More < likeMean*r.PerStep && float64(r.inLongest) < nearlyAll*float64(r.PerStep*int64(r.Steps))
+}
+
+const (
+	// likeMean is how many times the mean a difference may be to be one of many like it.
+	likeMean = 3
+	// nearlyAll is the part of a difference that must be in the steps that count for their number to say in how many it is.
+	nearlyAll = 0.8
+)
 
 // Row is the steps of the ranks First to Last of Strip.Ranks, in order of time. Of several ranks the
 // worst cell is kept.

@@ -130,6 +130,10 @@ func TestLongerByALittleInEachStep(t *testing.T) {
 	if r == nil || r.Number != 1 || r.Longest != 10 || !r.EachStep() || r.PerStep != (10*40+50*10)*ms/60 {
 		t.Errorf("the slowest is %+v, want rank 1, in each step", r)
 	}
+	seldom := *r
+	if seldom.More = 10 * r.PerStep; seldom.EachStep() {
+		t.Errorf("%+v is longer in some steps, by much", seldom)
+	}
 	few := Of(reportOf(synchronous(2, 60, func(rank, step int) int64 {
 		if rank == 1 && step%20 == 9 {
 			return 500 * ms

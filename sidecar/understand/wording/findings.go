@@ -127,6 +127,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.WaitsForChildren: Scope.waitsForChildren,
 	diagnose.WaitsForThreads:  Scope.waitsForThreads,
 	diagnose.WaitsForLock:     Scope.waitsForLock,
+	diagnose.WaitsForRanks:    waited("for other ranks"),
 	diagnose.WaitsForEvents:   Scope.waitsForEvents,
 	diagnose.TasksWait:        Scope.tasksWait,
 	diagnose.AwaitsInTurn:     Scope.awaitsInTurn,

@@ -276,6 +276,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue")),
 		with(whole, hasLock(activity.Actor{Count: 1, Name: "loader", Cause: activity.Lock, Place: line3})),
 	},
+	diagnose.WaitsForRanks:  {whole, part},
 	diagnose.WaitsForEvents: {whole, none},
 	diagnose.TasksWait: {
 		with(whole, func(f *diagnose.Finding) {
