@@ -448,6 +448,10 @@ var findingCases = map[FindingID]struct {
 		scene{acts: twoLines, change: gauge("rss", 16e9, 8e9, 15.9e9)}, 0, FreeMemory,
 		scene{acts: twoLines, change: gauge("rss", 16e9, 8e9, 12e9)},
 	},
+	RankFailed: {
+		scene{acts: launching, script: true, change: both(ddp(9, 4), ends(1, 1, &timeline.Raised{Type: "KeyError", Stack: []timeline.RaisedAt{{File: cellFile, Line: 6}}}, 9*sec))}, 6, NoAdvice,
+		scene{acts: launching, script: true, change: both(ddp(9, 4), ends(1, 143, nil, 9*sec))}, // its launcher ended it
+	},
 	WorkerKilled: {
 		scene{acts: twoLines, change: endedWorker(9, sec)}, 0, KilledForMemory,
 		scene{acts: twoLines, change: endedWorker(15, 2*sec)}, // it was asked to end
@@ -488,6 +492,47 @@ func taking(line int) func(*timeline.Builder) {
 		changes = append(changes, tasksAt(timeline.AwaitsTurn, line, 20+int(i%2), 1, i*10*ms, (i+1)*10*ms))
 	}
 	return both(changes...)
+}
+
+// ends is how a rank ends, and when.
+func ends(rank, code int, raised *timeline.Raised, at timeline.Nanos) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) {
+			p := &r.Processes[1+rank]
+			if p.Exit, p.Raised, p.End = &code, raised, at; code >= 128 {
+				p.Signal = code - 128
+			}
+		})
+	}
+}
+
+// The first of several ranks that fail is the one whose own code did: the others fail in collectives, as it is gone, and may
+// end before it.
+func TestTheRankThatFailedFirst(t *testing.T) {
+	own := &timeline.Raised{Type: "ValueError", Stack: []timeline.RaisedAt{{File: cellFile, Line: 6}}}
+	together := &timeline.Raised{Type: "RuntimeError", Message: "Connection closed by peer", Stack: []timeline.RaisedAt{{File: "/x/site-packages/torch/autograd/graph.py", Line: 1}, {File: cellFile, Line: 7}}}
+	for _, c := range []struct {
+		name   string
+		change func(*timeline.Builder)
+		id     FindingID
+		rank   int
+	}{
+		{"one", both(ends(1, 1, own, 9*sec), ends(0, 143, nil, 9*sec)), RankFailed, 1},
+		{"by its exit code", both(ends(1, 3, nil, 9*sec), ends(0, 143, nil, 9*sec)), RankFailed, 1},
+		{"another in a collective before it", both(ends(1, 1, own, 9*sec), ends(0, 1, together, 9*sec-200*ms)), RankFailed, 1},
+		{"another long after it", both(ends(1, 1, together, 5*sec), ends(0, 1, own, 9*sec)), RankFailed, 1},
+		{"another was killed", both(ends(0, 137, nil, 8*sec), ends(1, 1, together, 9*sec)), WorkerKilled, 0},
+		{"and then another was killed", both(ends(1, 1, own, 7*sec), ends(0, 137, nil, 8*sec)), RankFailed, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rec := scene{acts: launching, script: true, change: both(ddp(9, 4), c.change)}.record()
+			d := Run(rec)
+			main, ok := d.Main()
+			if f := d.Findings[main]; !ok || f.ID != c.id || *f.Process.Rank != c.rank {
+				t.Errorf("the headline is %s of %+v, want %s of rank %d", f.ID, f.Process, c.id, c.rank)
+			}
+		})
+	}
 }
 
 // endedWorker is a worker that a signal has ended, and its memory until then.

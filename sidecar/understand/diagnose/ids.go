@@ -63,6 +63,7 @@ const (
 // the main thread, Place the line with most of it and PlaceTime that line's. Of a launcher
 // it is that of the first rank's main thread, and its life is the Whole.
 const (
+	RankFailed       FindingID = "rank-failed"        // Process: the first of Count ranks that an exception or an exit code ended, At; Rank; Place: where the exception was raised, or that was seen last
 	WorkerKilled     FindingID = "worker-killed"      // Process: the first of Count workers that a signal ended, At; Bytes: that it held when last read
 	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores, CutTime
 	Computing        FindingID = "computing"          // Cause, Call, Cores, CutTime

@@ -58,6 +58,7 @@ var rules = slices.Concat(gpuRules, cpuRules)
 // cpuRules hold for any program. Where the program uses a GPU, time the thread
 // spends is explained by what the GPU waits for, so most of them ask for none.
 var cpuRules = []rule{
+	{id: RankFailed, severity: Warning, threshold: 1, unit: Count, group: broken, weight: plainly, measure: rankFailed}, // not after a killed one
 	{id: WorkerKilled, severity: Warning, threshold: 1, unit: Count, group: broken, weight: plainly, measure: workerKilled},
 	{id: OneLine, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: computing}, // or Computing, or NoLineStandsOut
 	{id: Imports, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(imports, activity.Import)},

@@ -106,6 +106,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.SyncInLoop:             Scope.syncInLoop,
 	diagnose.HostDeviceCopies:       Scope.copies,
 
+	diagnose.RankFailed:       Scope.rankFailed,
 	diagnose.WorkerKilled:     Scope.workerKilled,
 	diagnose.OneLine:          Scope.oneLine,
 	diagnose.Computing:        Scope.computing,

@@ -266,6 +266,17 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, hasLock(activity.Actor{Count: 1, Name: "loader", Cause: activity.Sleep, Place: line3})),
 		with(whole, hasLock(activity.Actor{Count: 1, Cause: activity.Python})),
 	},
+	diagnose.RankFailed: {
+		with(none, func(f *diagnose.Finding) {
+			f.Process, f.Count, f.At, f.Place = failedRank(&timeline.Raised{Type: "ValueError", Message: "bad batch"}), 1, 7*second+second/2, line3
+		}),
+		with(none, func(f *diagnose.Finding) {
+			f.Process, f.Count, f.At = failedRank(&timeline.Raised{Type: "KeyError"}), 1, 7*second+second/2
+		}),
+		with(none, func(f *diagnose.Finding) {
+			f.Process, f.Count, f.At, f.Place = failedRank(nil), 1, 7*second+second/2, line3
+		}),
+	},
 	diagnose.WorkerKilled: {
 		with(none, func(f *diagnose.Finding) {
 			f.Process, f.Count, f.At, f.Bytes = killedBy(9), 1, 7*second+second/2, 3<<30
@@ -335,6 +346,11 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 func killedBy(signal int) *timeline.Process {
 	number := 3
 	return &timeline.Process{Role: timeline.RoleLoaderWorker, Number: &number, Signal: signal}
+}
+
+func failedRank(raised *timeline.Raised) *timeline.Process {
+	number, code := 1, 1
+	return &timeline.Process{Role: timeline.RoleRank, Rank: &number, Number: &number, Exit: &code, Raised: raised}
 }
 
 // certainties are one of each heading of the table of idle time.
