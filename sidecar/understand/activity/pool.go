@@ -84,6 +84,7 @@ func (c *Bystanders) workOf(role timeline.Role, where []timeline.Interval) (*Poo
 	for _, p := range c.pools() {
 		if p.Role == role {
 			pool.Members = append(pool.Members, p.Members...)
+			pool.AtOnce = max(pool.AtOnce, p.AtOnce)
 		}
 	}
 	did := interpret.During(c.s.Rec, pool, where)

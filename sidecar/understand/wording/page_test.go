@@ -410,6 +410,10 @@ func TestPage(t *testing.T) {
 	for _, c := range certainties {
 		fmt.Fprintf(&b, "- `%s`: %s\n", c.Method, Certainty(c))
 	}
+	heading("Workers of a loader that were started anew")
+	for _, n := range [][2]int{{6, 2}, {5, 2}, {3, 1}, {2, 0}} {
+		fmt.Fprintf(&b, "- %s\n", Pool(timeline.Pool{Role: timeline.RoleLoaderWorker, Members: make([]int, n[0]), AtOnce: n[1]}))
+	}
 	heading("What a notebook does around a cell's code")
 	for p := timeline.PhaseNone + 1; Phase(p) != ""; p++ {
 		fmt.Fprintf(&b, "- `%s`: %s\n", p, Phase(p))
