@@ -62,6 +62,7 @@ var causeRules = []causeRule{
 		`\b(torch\.save|pickle\.dumps?|joblib\.dump|np\.savez?|save_file|savez_compressed)\s*\(|\.save_pretrained\(|\.save_weights\(`)},
 	{cause: Draw, means: origin.Draws},
 
+	{cause: LoadSampler, means: origin.Samples}, // below it is a loader with workers, or without
 	{cause: LoadHere, means: origin.LoadsHere},
 	{cause: LoadWorker, means: origin.LoadsElsewhere},
 	{cause: Load, means: origin.Loads},

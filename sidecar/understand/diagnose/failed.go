@@ -2,10 +2,11 @@ package diagnose
 
 import (
 	"math"
-	"strings"
+	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // raisedCode is the exit code of a Python program that an exception ended.
@@ -73,15 +74,9 @@ func before(p, other *timeline.Process) bool {
 	return !raisedTogether(p)
 }
 
-// raisedTogether reports whether a rank's exception was raised in what ranks do together, or is not known.
+// raisedTogether reports whether a rank's exception was raised in a module in which ranks wait for each other, or is not known.
 func raisedTogether(p *timeline.Process) bool {
-	if p.Raised == nil {
-		return true
-	}
-	for _, at := range p.Raised.Stack {
-		if strings.Contains(at.File, "/torch/distributed/") || strings.Contains(at.File, "/torch/autograd/") {
-			return true
-		}
-	}
-	return false
+	return p.Raised == nil || slices.ContainsFunc(p.Raised.Stack, func(at timeline.RaisedAt) bool {
+		return origin.KnownByName(at.File).Mentions(origin.Communicates | origin.RunsBackward)
+	})
 }

@@ -131,6 +131,7 @@ const (
 	SpeedUpWorkers     Advice = "faster-workers"
 	WorkersOnCPU       Advice = "loader-workers-on-cpu" // as UseWorkers, where nothing is copied to a device
 	FasterOnCPU        Advice = "faster-workers-on-cpu" // as SpeedUpWorkers, likewise
+	CheapSampler       Advice = "cheap-sampler"
 	KeepWorkers        Advice = "keep-workers"
 	MoreCPUs           Advice = "more-cpus"
 	Prefetch           Advice = "prefetch"
@@ -175,7 +176,7 @@ const (
 // AllAdvice lists all advice there is.
 func AllAdvice() []Advice {
 	return []Advice{
-		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, KeepWorkers, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
+		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, CheapSampler, KeepWorkers, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
 		SaveAside, LaunchLess, BalanceRanks, ShareWork, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, KeepLoopFree, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,

@@ -234,7 +234,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.Tracing:         {none},
 	diagnose.Compiling:       {most2},
 	diagnose.Saving:          {most2, with(most2, call("save", "torch")), with(most2, call("load", "joblib"))},
-	diagnose.LoadsData:       {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker)), with(with(most2, cause(activity.LoadHere)), covers(0.6))},
+	diagnose.LoadsData:       {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker)), with(most2, cause(activity.LoadSampler)), with(with(most2, cause(activity.LoadHere)), covers(0.6))},
 	diagnose.StepsSlowDown: {
 		with(none, func(f *diagnose.Finding) { f.Against = 1.4 }),
 		with(none, func(f *diagnose.Finding) { f.Against, f.Name, f.Place, f.Bytes = 1.4, "forward", line3, 3<<30 }),
