@@ -29,18 +29,57 @@ def send(error: BaseException, path: str) -> None:
         return
     if isinstance(error, SyntaxError) and isinstance(error.filename, str) and isinstance(error.lineno, int):
         calls.insert(0, (error.filename, error.lineno))
-    calls = [call for call in calls if len(call[0]) <= LONGEST_PATH][:MOST_FRAMES]
-    stack = ",".join(f"[{quoted(file)},{line:d}]" for file, line in calls)
-    name = quoted(type(error).__name__[:MOST_TEXT])
+    lines = line(type(error).__name__, message(error), calls)
+    child = of_child(error)
+    if child is not None:
+        pid, name, text, calls = child
+        lines += line(name, text, calls, pid)
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
     try:
         connection.settimeout(WAIT_S)
         connection.connect(path)
-        connection.sendall(
-            f'{{"raised":{name},"message":{quoted(message(error))},"stack":[{stack}]}}\n'.encode("ascii")
-        )
+        connection.sendall(lines.encode("ascii"))
     finally:
         connection.close()
+
+
+def line(name: str, text: str, calls: list[tuple[str, int]], pid: int = 0) -> str:
+    """Return the line that says which exception ended a process, another than this one where a pid is given."""
+    calls = [call for call in calls if len(call[0]) <= LONGEST_PATH][:MOST_FRAMES]
+    stack = ",".join(f"[{quoted(file)},{number:d}]" for file, number in calls)
+    of = f',"pid":{pid:d}' if pid else ""
+    return f'{{"raised":{quoted(name[:MOST_TEXT])},"message":{quoted(text)},"stack":[{stack}]{of}}}\n'
+
+
+def of_child(error: BaseException) -> tuple[int, str, str, list[tuple[str, int]]] | None:
+    """Return the pid and the exception of the process that torch.multiprocessing.spawn says has failed.
+
+    The process itself has caught it, to hand over its traceback as a text, which is all that is left of it.
+    """
+    kind = type(error)
+    if (kind.__module__, kind.__name__) != ("torch.multiprocessing.spawn", "ProcessRaisedException"):
+        return None
+    pid, text = getattr(error, "error_pid", None), error.args[0] if error.args else None
+    return (pid, *read(text)) if type(pid) is int and type(text) is str else None
+
+
+def read(text: str) -> tuple[str, str, list[tuple[str, int]]]:
+    """Return the type and message of the exception in a traceback's text, and its lines, the innermost first."""
+    calls: list[tuple[str, int]] = []
+    last = ""
+    for each in text.splitlines():
+        if each.startswith("Traceback (most recent call last)"):
+            calls, last = [], ""
+        elif each.startswith('  File "'):
+            file, _, rest = each[8:].partition('", line ')
+            number = rest.partition(",")[0]
+            if number.isdecimal():
+                calls.append((file, int(number)))
+            last = ""
+        elif not last and each and not each.startswith(" "):
+            last = each
+    name, _, what = last.partition(":")
+    return name.rpartition(".")[2], what.strip()[:MOST_TEXT], calls[::-1]
 
 
 def frames(trace: TracebackType | None) -> list[tuple[str, int]] | None:

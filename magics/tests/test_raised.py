@@ -104,6 +104,43 @@ def test_texts_are_sent_as_they_are() -> None:
         assert json.loads(raised.quoted(text)) == text
 
 
+FAILED = """
+
+-- Process 1 terminated with the following error:
+Traceback (most recent call last):
+  File "/v/torch/multiprocessing/spawn.py", line 89, in _wrap
+    fn(i, *args)
+  File "train.py", line 7, in work
+    rows[3]
+    ~~~~^^^
+KeyError: 3
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/v/torch/multiprocessing/spawn.py", line 89, in _wrap
+    fn(i, *args)
+  File "train.py", line 18, in work
+    raise torch.OutOfMemoryError("bad: batch\\nof 3")
+torch.OutOfMemoryError: bad: batch
+of 3
+"""
+
+
+def test_the_exception_of_a_spawned_rank_is_read_from_its_traceback() -> None:
+    calls = [("train.py", 18), ("/v/torch/multiprocessing/spawn.py", 89)]
+    assert raised.read(FAILED) == ("OutOfMemoryError", "bad: batch", calls)
+    assert raised.read("") == ("", "", [])
+    kind = type("ProcessRaisedException", (Exception,), {"__module__": "torch.multiprocessing.spawn"})
+    error = kind(FAILED)
+    assert raised.of_child(error) is None
+    error.error_pid = 12
+    assert raised.of_child(error) == (12, "OutOfMemoryError", "bad: batch", calls)
+    assert raised.of_child(ValueError(FAILED)) is None
+    sent = json.loads(raised.line("E", "m", calls[:1], 12))
+    assert sent == {"raised": "E", "message": "m", "stack": [["train.py", 18]], "pid": 12}
+
+
 def test_an_exception_of_another_call_than_the_main_program_is_not_its_end() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         raise ZeroDivisionError

@@ -18,7 +18,7 @@ LANE_TOLERANCE = 0.02
 ATTRIBUTION_TOLERANCE = 0.03
 """Of the training's time: what docs/gpu-idle.md promises of a resolved attribution."""
 
-LOADING = ("data-loading", "data-loading-here", "data-loading-workers")
+LOADING = ("data-loading", "data-loading-here", "data-loading-workers", "data-loading-sampler")
 SYNCHRONISATION = "synchronisation"
 Document = dict[str, Any]
 

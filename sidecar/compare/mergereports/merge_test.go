@@ -109,7 +109,7 @@ func TestRanksOfOneMachineAreOnOneAxis(t *testing.T) {
 		t.Errorf("the flame chart is not of the rank that the headline names: %+v", r.Subject)
 	}
 	// Of each second 0.6: from when ranks 0 and 3 are there to when they go on.
-	if want := "The other 3 ranks waited 6.0 of 9.8 s for rank 1 in all_reduce, in each of its 8 steps; rank 1 was 8.9 s longer in train.py:3 than they were."; r.Headline.Text != want {
+	if want := "The other 3 ranks waited 6.0 of 9.8 s for rank 1 in all_reduce, in each of its 10 steps; rank 1 was 8.9 s longer in train.py:3 than they were."; r.Headline.Text != want {
 		t.Errorf("headline %q\nwant     %q", r.Headline.Text, want)
 	}
 	if cpu := r.HostTrack("cpu"); cpu == nil || math.Abs(*cpu.Mean-2*10/10.25) > 0.02 {

@@ -58,12 +58,15 @@ func addStraggler(r *report.View, lanes []straggler.Lane, bound int64) {
 	out := report.Finding{
 		ID: string(f.ID), Severity: string(f.Severity), Value: &value, Unit: &unit, Threshold: &threshold, CostNS: &cost,
 		Args: map[string]any{
-			"time_ns": int64(f.Time), "whole_ns": int64(f.Whole), "place_ns": int64(f.PlaceTime), "rank": f.Rank, "count": f.Count, "collective": string(f.Collective),
+			"time_ns": int64(f.Time), "whole_ns": int64(f.Whole), "place_ns": int64(f.PlaceTime), "rank": f.Rank, "count": f.Count, "collective": string(f.Collective), "collective_ns": int64(f.CollectiveTime),
 		},
 		Evidence: []report.Interval{}, Text: scope.Finding(f), Hint: wording.Advice(f.Advice),
 	}
 	if f.Steps > 0 {
 		out.Args["steps"], out.Args["late_steps"] = f.Steps, f.LateSteps
+	}
+	if f.AfterSteps > 0 {
+		out.Args["after_steps_ns"] = int64(f.AfterSteps)
 	}
 	for _, iv := range f.Evidence {
 		out.Evidence = append(out.Evidence, report.Interval{int64(iv.Start), int64(iv.End)})

@@ -36,6 +36,27 @@ func TestAnEndedProcessIsNoError(t *testing.T) {
 	}
 }
 
+// A process that begins to end while it is read has no network any more, and is not yet a zombie by the look before.
+func TestAProcessThatEndsWhileItIsRead(t *testing.T) {
+	p := newFakeProc(t)
+	p.set(fakeProcess{pid: 10, start: 1})
+	now := int64(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	s := newSampler(New(10, Options{Proc: p.root, Sys: p.root, Clock: func() int64 { return now }}), b, 0)
+	s.read(now, usual)
+	p.write("10/stat", strings.Replace(p.read("10/stat"), ") S", ") Z", 1))
+	for _, gone := range []string{"10/net/dev", "10/status"} {
+		if err := os.Remove(p.root + "/" + gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.reportTarget(timeline.Nanos(now))
+	s.machine.read(timeline.Nanos(now), false)
+	if notes := b.Snapshot(timeline.Nanos(now)).Notes; len(notes) != 0 {
+		t.Errorf("notes %v", notes)
+	}
+}
+
 func TestCollectListsChildren(t *testing.T) {
 	pid, run := shell(t, "sleep 0.4; echo done")
 	rec := record(t, New(pid, Options{}), time.Hour, run)

@@ -103,11 +103,9 @@ func (m *machine) readNetwork(at timeline.Nanos) {
 	if m.off[what] {
 		return
 	}
-	folder := filepath.Join(m.s.fs.Root, strconv.Itoa(m.s.c.pid))
-	counters, err := net.IOCountersByFileWithContext(m.s.fs.ctx, true, filepath.Join(folder, "net/dev"))
+	counters, err := net.IOCountersByFileWithContext(m.s.fs.ctx, true, filepath.Join(m.s.fs.Root, strconv.Itoa(m.s.c.pid), "net/dev"))
 	if err != nil {
-		t := m.s.family.target()
-		if _, gone := os.Stat(folder); gone == nil && (t == nil || !t.zombie) { // a dead process has no network
+		if !m.s.ending() { // a dead process has no network
 			m.refuse(what, err.Error())
 		}
 		return

@@ -95,6 +95,16 @@ func (s *sampler) read(at int64, d depth) {
 // may not be read.
 func hasEnded(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
+// ending reports whether the target ends now, or has ended: what cannot be read of it is no figure that is missing. It
+// may have begun to end since the last look at its family.
+func (s *sampler) ending() bool {
+	st, err := s.fs.Stat(s.c.pid)
+	if err != nil {
+		return hasEnded(err)
+	}
+	return st.Exiting || st.Zombie()
+}
+
 // readCheap reads only the target's CPU, memory and threads, and what a few descendants
 // use. Of many, the CPU time of all is reported at the next usual reading, over the time since
 // the last: their part would else seem to have been used in one moment.
@@ -237,7 +247,9 @@ func (s *sampler) reportTarget(at timeline.Nanos) {
 	s.count(at, "faults.major", "/proc/PID/stat", "1/s", 0, float64(m.major))
 	st, err := s.fs.status(s.c.pid)
 	if err != nil {
-		s.sink.Note(timeline.NoteUnavailable, "rss.peak, ctx.voluntary, ctx.involuntary", err.Error())
+		if !s.ending() {
+			s.sink.Note(timeline.NoteUnavailable, "rss.peak, ctx.voluntary, ctx.involuntary", err.Error())
+		}
 		return
 	}
 	if st.peak > 0 {

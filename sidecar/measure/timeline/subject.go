@@ -32,6 +32,8 @@ type Pool struct {
 	// that several have started, the nearest one from which all of these descend; -1: not known.
 	Owner   int
 	Members []int // likewise, by number, then by start
+	// AtOnce is how many workers of a loader lived at a time, at most, where it has started them anew; 0: all members.
+	AtOnce int
 }
 
 // slice moves a subject to the recording that a part of its recording is.

@@ -69,7 +69,10 @@ func numberOf(p *report.Process) int {
 // name is what a pool is called: "4 pool workers", where not all could be read "3 of 4 pool workers".
 func (f pool) name() string {
 	text := words.Clean(f.Text, 60)
-	if len(f.members) < len(f.Members) {
+	switch {
+	case len(f.members) < len(f.Members) && f.AtOnce > 0:
+		return fmt.Sprintf("%s, of whose %d processes %d could be read,", text, len(f.Members), len(f.members))
+	case len(f.members) < len(f.Members):
 		return fmt.Sprintf("%d of %s", len(f.members), text)
 	}
 	return text
@@ -77,6 +80,14 @@ func (f pool) name() string {
 
 // stripPoints is how finely a strip is drawn.
 const stripPoints = 300
+
+// most is how many of its members that were read there were at a time.
+func (f pool) most() int {
+	if f.AtOnce > 0 {
+		return min(f.AtOnce, len(f.members))
+	}
+	return len(f.members)
+}
 
 // strip is a pool as one lane: how many of its members computed.
 func (f pool) strip(r *report.View, histories [][]span, duration float64) *trackLane {
@@ -104,12 +115,12 @@ func (f pool) strip(r *report.View, histories [][]span, duration float64) *track
 		busy = append(busy, words.Clean(r.Processes[member].Text, 40)+": "+words.Percent(own/duration)+" busy")
 	}
 	lane := &trackLane{
-		id: "pool", index: -1, name: f.name(), sources: [][]string{{"computing at a time"}}, paint: scene.PaintPython, top: float64(len(f.members)),
-		value: words.Quantity(total/duration, "busy"), aside: fmt.Sprintf("of %d", len(f.members)),
+		id: "pool", index: -1, name: f.name(), sources: [][]string{{"computing at a time"}}, paint: scene.PaintPython, top: float64(f.most()),
+		value: words.Quantity(total/duration, "busy"), aside: fmt.Sprintf("of %d", f.most()),
 	}
 	peak := 0.0
 	for c, sum := range sums {
-		v := min(sum/width, float64(len(f.members)))
+		v := min(sum/width, float64(f.most()))
 		peak = max(peak, v)
 		lane.points = append(lane.points, scene.Point{From: float64(c) * width, To: float64(c+1) * width, Value: v})
 	}
@@ -141,24 +152,34 @@ func (f pool) shares(r *report.View, parts map[int]float64) string {
 		return ""
 	}
 	numbered := !slices.ContainsFunc(f.members, func(m int) bool { return r.Processes[m].RoleNumber == nil })
-	if len(f.members) <= few && numbered && !f.IsProgram() {
+	if numbered && !f.IsProgram() && (len(f.members) <= few || f.AtOnce > 0) {
 		var numbers []int
 		of := make(map[int]float64)
 		for _, m := range f.members {
-			if number := numberOf(&r.Processes[m]); parts[m] > 0 {
-				if of[number] += parts[m]; !slices.Contains(numbers, number) {
-					numbers = append(numbers, number)
-				}
+			number := numberOf(&r.Processes[m])
+			if !slices.Contains(numbers, number) {
+				numbers = append(numbers, number)
 			}
+			of[number] += parts[m]
 		}
-		list := make([]string, len(numbers))
-		for i, number := range numbers {
-			list[i] = fmt.Sprintf("%d: %s", number, words.Percent(of[number]/sum))
+		if len(numbers) > few {
+			return leastToMost(numbers, of, sum)
+		}
+		var list []string
+		for _, number := range numbers {
+			if of[number] > 0 {
+				list = append(list, fmt.Sprintf("%d: %s", number, words.Percent(of[number]/sum)))
+			}
 		}
 		return "of it by " + strings.Join(list, ", ")
 	}
+	return leastToMost(f.members, parts, sum)
+}
+
+// leastToMost is the least and the most that each of some has of a sum.
+func leastToMost(each []int, parts map[int]float64, sum float64) string {
 	least, most := math.Inf(1), 0.0
-	for _, m := range f.members {
+	for _, m := range each {
 		least, most = min(least, parts[m]/sum), max(most, parts[m]/sum)
 	}
 	return fmt.Sprintf("%s to %s of it each", words.Percent(least), words.Percent(most))

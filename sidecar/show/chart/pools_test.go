@@ -290,6 +290,10 @@ func TestSharesOfAPoolAreByNumber(t *testing.T) {
 	if got := loaders.shares(r, map[int]float64{0: 1, 1: 2, 2: 1}); got != "of it by 0: 50 %, 1: 50 %" {
 		t.Errorf("got %q", got)
 	}
+	anew := pool{Pool: &report.Pool{AtOnce: 2}, members: []int{0, 1, 2, 0, 1, 2}}
+	if got := anew.shares(r, map[int]float64{0: 1, 1: 2, 2: 1}); !strings.HasPrefix(got, "of it by 0: ") {
+		t.Errorf("got %q", got)
+	}
 	children := pool{Pool: &report.Pool{}, members: []int{3, 4}}
 	if got := children.shares(r, map[int]float64{3: 1, 4: 3}); got != "25 % to 75 % of it each" {
 		t.Errorf("got %q", got)

@@ -81,8 +81,10 @@ func (s *rankLanes) says() string {
 		return wording.StepsTooShort(timeline.Nanos(s.Least))
 	case slowest == nil:
 		return wording.LikeOwnTimes(s.ByLength)
+	case slowest.EachStep():
+		return wording.LongerEachStep(slowest.Number, slowest.Steps, timeline.Nanos(slowest.PerStep), s.ByLength)
 	}
-	return wording.OwnTimes(slowest.Number, slowest.Longest, slowest.Steps, timeline.Nanos(slowest.More), s.ByLength)
+	return wording.OwnTimes(slowest.Number, slowest.Longest, slowest.Steps, slowest.All, timeline.Nanos(slowest.More), s.ByLength)
 }
 
 // note explains the strip.
@@ -153,6 +155,8 @@ func (l *layouter) ranks() {
 	}
 	switch slowest := s.Slowest(); {
 	case slowest == nil:
+	case slowest.EachStep():
+		value, aside = fmt.Sprintf("rank %d", slowest.Number), words.Seconds(report.Seconds(slowest.PerStep))+" a step"
 	case slowest.Longest*standsOut < slowest.Steps:
 		value = "mostly alike"
 	default:

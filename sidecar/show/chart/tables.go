@@ -629,7 +629,8 @@ func stepsTable(r *report.View, duration float64) table {
 		t.note += " · of one of several optimizers"
 	}
 	if s.Others {
-		t.heading += " of " + words.Clean(r.Processes[r.Steps[0].Process].Text, 40)
+		leading, _ := r.LeadingSteps()
+		t.heading += " of " + words.Clean(r.Processes[leading[0].Process].Text, 40)
 	}
 	total := report.Seconds(s.TotalNS)
 	add := func(name string, s float64) {
@@ -784,9 +785,10 @@ func phasesTable(r *report.View) table {
 // slowStepsTable says what slow steps of the leading process had that others had not.
 func slowStepsTable(r *report.View) table {
 	t := table{heading: "Slow steps", note: "what took longer in them than in the median step"}
+	leading, _ := r.LeadingSteps()
 	for i := range r.SlowSteps {
 		s := &r.SlowSteps[i]
-		if len(r.Steps) == 0 || s.Process != r.Steps[0].Process || len(t.rows) == maxSlowReasons {
+		if len(leading) == 0 || s.Process != leading[0].Process || len(t.rows) == maxSlowReasons {
 			continue
 		}
 		rw := row{name: words.Clean(s.Text, 40), seconds: report.Seconds(s.ExtraNS), aside: words.Plural(s.Count, "step", "steps"), code: stepNumbers(s)}

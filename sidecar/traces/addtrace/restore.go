@@ -45,7 +45,7 @@ func (r *restored) about() {
 		Launcher: interpret.IsLauncher(r.Recording),
 	}
 	for _, p := range r.view.Pools {
-		pool := timeline.Pool{Role: timeline.Role(p.Role), Command: p.Command, Owner: -1, Members: p.Members}
+		pool := timeline.Pool{Role: timeline.Role(p.Role), Command: p.Command, Owner: -1, Members: p.Members, AtOnce: p.AtOnce}
 		if p.Owner != nil {
 			pool.Owner = *p.Owner
 		}

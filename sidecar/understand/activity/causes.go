@@ -18,9 +18,11 @@ const (
 	Load       Cause = "data-loading"         // a data loader of a framework, or the user's own
 	LoadHere   Cause = "data-loading-here"    // batches are made in the training's own thread
 	LoadWorker Cause = "data-loading-workers" // the loader's worker processes are waited for
-	Display    Cause = "display"              // the notebook formats the value of the cell's last line
-	Around     Cause = "around-cell"          // the notebook's other work before and after the cell
-	Tracing    Cause = "tracing"              // torch.profiler starts, stops and writes, as --torch and --exact have it
+	// LoadSampler: which samples the next batch has is computed, in the training's own thread, whether or not there are workers.
+	LoadSampler Cause = "data-loading-sampler"
+	Display     Cause = "display"     // the notebook formats the value of the cell's last line
+	Around      Cause = "around-cell" // the notebook's other work before and after the cell
+	Tracing     Cause = "tracing"     // torch.profiler starts, stops and writes, as --torch and --exact have it
 
 	Sync       Cause = "synchronisation" // until the GPU has done what was launched
 	Copy       Cause = "copy"            // between host and GPU
@@ -74,7 +76,7 @@ var causes = []struct {
 	kind  Kind
 }{
 	{Python, Host}, {Native, Host}, {Launch, Launching}, {Import, SettingUp}, {Compile, Compilation}, {Draw, Host},
-	{Checkpoint, Checkpoints}, {Load, Starvation}, {LoadHere, Starvation}, {LoadWorker, Starvation}, {Display, Host}, {Around, Host},
+	{Checkpoint, Checkpoints}, {Load, Starvation}, {LoadHere, Starvation}, {LoadWorker, Starvation}, {LoadSampler, Starvation}, {Display, Host}, {Around, Host},
 	{Tracing, Host},
 	{Sync, Synchronisation}, {Copy, Copying}, {Collective, Collectives},
 	{Network, InputOutput}, {Database, InputOutput}, {InOut, InputOutput},

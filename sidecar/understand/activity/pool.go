@@ -64,6 +64,24 @@ func (c *Bystanders) workersAtWork(where []timeline.Interval) float64 {
 	return float64(working) / max(float64(timeline.Total(where)), 1)
 }
 
+// atOnce is how many workers of a role there were, of so many that lived at some time: those that a loader has started anew are
+// the same ones.
+func (c *Bystanders) atOnce(role timeline.Role, count int) int {
+	most := 0
+	for _, p := range c.pools() {
+		if p.Role == role {
+			if p.AtOnce == 0 {
+				return count
+			}
+			most += p.AtOnce
+		}
+	}
+	if most == 0 {
+		return count
+	}
+	return min(most, count)
+}
+
 // LoadersWait reports whether the data loader's workers mostly wait in what they do, for a network, say: then more
 // of them help though no CPU is free.
 func (c *Bystanders) LoadersWait(where []timeline.Interval) bool {
@@ -84,6 +102,7 @@ func (c *Bystanders) workOf(role timeline.Role, where []timeline.Interval) (*Poo
 	for _, p := range c.pools() {
 		if p.Role == role {
 			pool.Members = append(pool.Members, p.Members...)
+			pool.AtOnce = max(pool.AtOnce, p.AtOnce)
 		}
 	}
 	did := interpret.During(c.s.Rec, pool, where)

@@ -86,6 +86,7 @@ func (c *Bystanders) ProcessesDuring(where []timeline.Interval) []Actor {
 		a.AtLeast = a.Count >= manyChildren && lives[kind] < shortLife*timeline.Nanos(a.Count)
 		if kind.role != "" {
 			a.Work, a.Place = c.workOf(kind.role, where)
+			a.Count = c.atOnce(kind.role, a.Count)
 		} else {
 			a.Work, a.Place = c.workOfRuns(kind.command, where)
 		}

@@ -40,3 +40,25 @@ func TestProcessesThatAreWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// Workers that a loader has started anew are counted once.
+func TestWorkersStartedAnewAreCountedOnce(t *testing.T) {
+	const s = timeline.Nanos(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 7}
+		r.Processes = []timeline.Process{{PID: 7, Role: timeline.RoleScript, ParentIndex: -1}}
+		for life := range timeline.Nanos(3) {
+			for number := range 2 {
+				r.Processes = append(r.Processes, timeline.Process{PID: 9, Parent: 7, Command: "train.py", Role: timeline.RoleLoaderWorker, Number: &number, Start: life * s, End: (life + 1) * s, CPU: s})
+			}
+		}
+	})
+	main := b.Thread(timeline.Thread{PID: 7, Main: true})
+	b.Set(main, 0, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "/u/a.py", Line: 3})), timeline.StateWaiting, false)
+	rec := b.Snapshot(3 * s)
+	beside := NewBystanders(NewStacks(rec, NewSource(rec, nil)), &rec.Threads[main])
+	if actors := beside.ProcessesDuring([]timeline.Interval{timeline.Between(0, 3*s)}); len(actors) != 1 || actors[0].Count != 2 {
+		t.Errorf("got %+v, want 2 workers", actors)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
@@ -22,6 +23,7 @@ type causeRule struct {
 	// Of the leaf, if it is of the user's own code: C calls have no frame.
 	source  *regexp.Regexp
 	workers bool // the program has worker processes
+	ranks   bool // the program is one of several ranks, or has started them
 	awaited bool // the leaf is a coroutine's frame that awaits while its thread is in the event loop
 }
 
@@ -60,6 +62,7 @@ var causeRules = []causeRule{
 		`\b(torch\.save|pickle\.dumps?|joblib\.dump|np\.savez?|save_file|savez_compressed)\s*\(|\.save_pretrained\(|\.save_weights\(`)},
 	{cause: Draw, means: origin.Draws},
 
+	{cause: LoadSampler, means: origin.Samples}, // below it is a loader with workers, or without
 	{cause: LoadHere, means: origin.LoadsHere},
 	{cause: LoadWorker, means: origin.LoadsElsewhere},
 	{cause: Load, means: origin.Loads},
@@ -75,7 +78,8 @@ var causeRules = []causeRule{
 		`\.(item|tolist|cpu|numpy|block_until_ready)\(|\b\w*[sS]ynchronize\(|\bdevice_get\(|\bfloat\(\s*\w*loss|\basnumpy\(`)},
 	{cause: Copy, device: true, source: regexp.MustCompile(`\.(to|cuda|copy_)\(|\bdevice_put\(|\bcp\.asarray\(`)},
 	{cause: Launch, device: true, states: onCPU, means: origin.Launches},
-	{cause: Launch, device: true, states: offCPU, means: origin.RunsBackward}, // by a thread of autograd's, which it waits for
+	{cause: Launch, device: true, states: offCPU, means: origin.RunsBackward},    // by a thread of autograd's, which it waits for
+	{cause: Collective, ranks: true, states: offCPU, means: origin.RunsBackward}, // in which the gradients are reduced
 	{cause: Launch, device: true, states: onCPU, source: regexp.MustCompile(`\.backward\(|\b(optimizer|opt|optim|scaler)\.step\(|\bmodel\(`)},
 
 	{cause: UserInput, inner: true, states: offCPU, means: origin.AsksUser},
@@ -197,7 +201,7 @@ var phaseCauses = map[timeline.Phase]Cause{
 // matches reports whether a rule holds; framed says that some frame fits it.
 func (r *causeRule) matches(s *Stacks, framed bool, leaf timeline.FrameID) bool {
 	switch {
-	case r.device && !s.UsesGPU, r.workers && !s.hasWorkers(), r.looksAtFrames() && !framed, r.awaited && !s.Rec.Frames[leaf].Suspended:
+	case r.device && !s.UsesGPU, r.workers && !s.hasWorkers(), r.ranks && !s.hasRanks, r.looksAtFrames() && !framed, r.awaited && !s.Rec.Frames[leaf].Suspended:
 		return false
 	case r.source == nil:
 		return true
@@ -229,4 +233,15 @@ func (s *Stacks) hasWorkers() bool {
 		}
 	}
 	return false
+}
+
+// hasRanks reports whether a recording is of one of several ranks, or has several.
+func hasRanks(rec *timeline.Recording) bool {
+	ranks := 0
+	for i := range rec.Processes {
+		if _, is := interpret.RankOf(rec, i); is {
+			ranks++
+		}
+	}
+	return ranks > 1 || rec.Target.Rank != nil && rec.Target.Rank.World > 1
 }

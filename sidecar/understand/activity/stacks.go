@@ -19,6 +19,7 @@ type Stacks struct {
 	UsesGPU bool
 	// OthersTakeCPUs reports that it is not the program that keeps the CPUs busy, where one had to be waited for.
 	OthersTakeCPUs bool
+	hasRanks       bool
 	About          timeline.Subject
 	said           map[saying]bool
 	histories      map[*timeline.Thread]*History // of threads beside the main one
@@ -47,7 +48,7 @@ func NewStacks(rec *timeline.Recording, source *Source) *Stacks {
 		}
 		s.facts[i] = facts
 	}
-	s.OthersTakeCPUs = s.othersTakeCPUs()
+	s.OthersTakeCPUs, s.hasRanks = s.othersTakeCPUs(), hasRanks(rec)
 	return s
 }
 

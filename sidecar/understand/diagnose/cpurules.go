@@ -300,9 +300,21 @@ func loading(e *evidence, a activity.Account, m *measured) {
 	switch {
 	case a.Cause == activity.LoadWorker:
 		m.Actors = e.bystanders.ProcessesDuring(a.Where)
+		if m.Advice != KeepWorkers && hadNoTask(m.Actors) {
+			m.Advice = NoAdvice // they are not what is too slow
+		}
 	case m.Advice == WorkersOnCPU:
 		m.Against = e.covered(a)
 	}
+}
+
+// noTask is the share of a wait for which workers had no task from which on it is not they who are too slow.
+const noTask = 0.5
+
+// hadNoTask reports whether the workers that were waited for had no task for most of the time.
+func hadNoTask(actors []activity.Actor) bool {
+	i := slices.IndexFunc(actors, func(a activity.Actor) bool { return a.Work != nil })
+	return i >= 0 && actors[i].Work.Starved >= noTask
 }
 
 // Loader workers of which so many have ended, half of them after less than shortLife, are started again and again: by an

@@ -66,28 +66,30 @@ type Finding struct {
 	Cores     float64          // CPUs in use meanwhile; NaN where not known
 	CoreLimit float64          // of how many; 0 where not known
 
-	Actors       []activity.Actor        // those that were waited for, or that held what was waited for
-	HasLock      bool                    // the one of Actors had a lock that was waited for
-	Modules      []activity.ModuleTime   // that were imported
-	Functions    []activity.FunctionTime // with most of Time, where none has half of it
-	Lines        []activity.FunctionTime // likewise, of code that is in no function
-	Alternatives []gpuidle.Alternative   // kinds of causes of which none surely has most, by their time; all of them
-	Devices      []int
-	Process      *timeline.Process
-	Peer         int // the device that Devices are compared with
-	Throttle     []timeline.ThrottleReason
-	Xid          int // NVIDIA's number of an error's kind
-	Gap          timeline.GapReason
-	Name         string               // of a device, memory or function
-	OfRank       bool                 // it is about what Rank did, which the target only launched
-	Rank         int                  // that was waited for …
-	LateSteps    int                  // … in so many of its steps
-	Steps        int                  // of so many; 0: its steps are not known
-	Collective   straggler.Collective // … in this
-	Whole        timeline.Nanos       // what Time is a part of, where that is not the recording
-	Count        int64
-	Bytes        int64
-	AtLeast      bool // Count and Bytes are lower bounds
+	Actors         []activity.Actor        // those that were waited for, or that held what was waited for
+	HasLock        bool                    // the one of Actors had a lock that was waited for
+	Modules        []activity.ModuleTime   // that were imported
+	Functions      []activity.FunctionTime // with most of Time, where none has half of it
+	Lines          []activity.FunctionTime // likewise, of code that is in no function
+	Alternatives   []gpuidle.Alternative   // kinds of causes of which none surely has most, by their time; all of them
+	Devices        []int
+	Process        *timeline.Process
+	Peer           int // the device that Devices are compared with
+	Throttle       []timeline.ThrottleReason
+	Xid            int // NVIDIA's number of an error's kind
+	Gap            timeline.GapReason
+	Name           string               // of a device, memory or function
+	OfRank         bool                 // it is about what Rank did, which the target only launched
+	Rank           int                  // that was waited for …
+	LateSteps      int                  // … in so many of its steps
+	Steps          int                  // of so many; 0: its steps are not known
+	AfterSteps     timeline.Nanos       // … and for so long after the last of them …
+	Collective     straggler.Collective // … in this; empty: in none for most of Time
+	CollectiveTime timeline.Nanos       // the part of Time in that
+	Whole          timeline.Nanos       // what Time is a part of, where that is not the recording
+	Count          int64
+	Bytes          int64
+	AtLeast        bool // Count and Bytes are lower bounds
 
 	Advice   Advice
 	Evidence []timeline.Interval // may be empty

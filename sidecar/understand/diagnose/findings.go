@@ -80,7 +80,7 @@ func (e *evidence) leading() *timeline.Process {
 // isOfThread reports whether a finding is about what one process's main thread did.
 func isOfThread(id FindingID) bool {
 	switch id {
-	case WorkerKilled, Straggler, MemoryPressure, Swapping, Printing, StacksUnknown, Traceback, DrawnAfterError, BegunLate:
+	case RankFailed, WorkerKilled, Straggler, MemoryPressure, Swapping, Printing, StacksUnknown, Traceback, DrawnAfterError, BegunLate:
 		return false
 	}
 	return slices.ContainsFunc(cpuRules, func(r rule) bool { return r.id == id }) || id == Computing || id == NoLineStandsOut

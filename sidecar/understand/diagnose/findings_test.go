@@ -380,6 +380,10 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{one(8, threadingLib, "Condition.wait", timeline.StateWaiting, 0), short(other)}, times: 3}, 8, NoAdvice,
 		scene{acts: []act{one(8, threadingLib, "Condition.wait", timeline.StateWaiting, 0)}, times: 3, change: beside("loader", timeline.StateNative, 3, "", "")},
 	},
+	WaitsForRanks: {
+		scene{acts: launching, script: true, change: ddp(4, 4)}, 7, BalanceRanks,
+		scene{acts: launching, script: true, change: ddp(2, 9)}, // for one of them: the straggler
+	},
 	WaitsForEvents: {
 		scene{acts: []act{one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select", timeline.StateWaiting, 0), short(other)}, times: 5}, 0, AwaitTogether,
 		scene{acts: []act{short(one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select", timeline.StateWaiting, 0)), other}},
@@ -443,6 +447,10 @@ var findingCases = map[FindingID]struct {
 	MemoryPressure: {
 		scene{acts: twoLines, change: gauge("rss", 16e9, 8e9, 15.9e9)}, 0, FreeMemory,
 		scene{acts: twoLines, change: gauge("rss", 16e9, 8e9, 12e9)},
+	},
+	RankFailed: {
+		scene{acts: launching, script: true, change: both(ddp(9, 4), ends(1, 1, &timeline.Raised{Type: "KeyError", Stack: []timeline.RaisedAt{{File: cellFile, Line: 6}}}, 9*sec))}, 6, NoAdvice,
+		scene{acts: launching, script: true, change: both(ddp(9, 4), ends(1, 143, nil, 9*sec))}, // its launcher ended it
 	},
 	WorkerKilled: {
 		scene{acts: twoLines, change: endedWorker(9, sec)}, 0, KilledForMemory,
@@ -514,6 +522,47 @@ func taking(line int) func(*timeline.Builder) {
 	return both(changes...)
 }
 
+// ends is how a rank ends, and when.
+func ends(rank, code int, raised *timeline.Raised, at timeline.Nanos) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) {
+			p := &r.Processes[1+rank]
+			if p.Exit, p.Raised, p.End = &code, raised, at; code >= 128 {
+				p.Signal = code - 128
+			}
+		})
+	}
+}
+
+// The first of several ranks that fail is the one whose own code did: the others fail in collectives, as it is gone, and may
+// end before it.
+func TestTheRankThatFailedFirst(t *testing.T) {
+	own := &timeline.Raised{Type: "ValueError", Stack: []timeline.RaisedAt{{File: cellFile, Line: 6}}}
+	together := &timeline.Raised{Type: "RuntimeError", Message: "Connection closed by peer", Stack: []timeline.RaisedAt{{File: "/x/site-packages/torch/autograd/graph.py", Line: 1}, {File: cellFile, Line: 7}}}
+	for _, c := range []struct {
+		name   string
+		change func(*timeline.Builder)
+		id     FindingID
+		rank   int
+	}{
+		{"one", both(ends(1, 1, own, 9*sec), ends(0, 143, nil, 9*sec)), RankFailed, 1},
+		{"by its exit code", both(ends(1, 3, nil, 9*sec), ends(0, 143, nil, 9*sec)), RankFailed, 1},
+		{"another in a collective before it", both(ends(1, 1, own, 9*sec), ends(0, 1, together, 9*sec-200*ms)), RankFailed, 1},
+		{"another long after it", both(ends(1, 1, together, 5*sec), ends(0, 1, own, 9*sec)), RankFailed, 1},
+		{"another was killed", both(ends(0, 137, nil, 8*sec), ends(1, 1, together, 9*sec)), WorkerKilled, 0},
+		{"and then another was killed", both(ends(1, 1, own, 7*sec), ends(0, 137, nil, 8*sec)), RankFailed, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rec := scene{acts: launching, script: true, change: both(ddp(9, 4), c.change)}.record()
+			d := Run(rec)
+			main, ok := d.Main()
+			if f := d.Findings[main]; !ok || f.ID != c.id || *f.Process.Rank != c.rank {
+				t.Errorf("the headline is %s of %+v, want %s of rank %d", f.ID, f.Process, c.id, c.rank)
+			}
+		})
+	}
+}
+
 // endedWorker is a worker that a signal has ended, and its memory until then.
 func endedWorker(signal int, at timeline.Nanos) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
@@ -559,6 +608,34 @@ func TestWorkersThatTheirOwnerKilled(t *testing.T) {
 			}}.record()
 			if got := slices.Contains(ids(Run(rec).Findings), WorkerKilled); got != c.want {
 				t.Errorf("said to be killed: %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// torch's loader raises as soon as one of its workers was killed: the end of the worker is then seen after the
+// program's own.
+func TestAWorkerThatEndedItsProgram(t *testing.T) {
+	raised := &timeline.Raised{Type: "RuntimeError", Message: "DataLoader worker (pid 70) is killed by signal: Killed."}
+	imports := one(7, "<frozen importlib._bootstrap>", "_find_and_load", timeline.StatePython, 0)
+	for _, c := range []struct {
+		name   string
+		raised *timeline.Raised
+		after  timeline.Nanos // the end of the program's own code
+		want   bool
+	}{
+		{"just after an exception", raised, ms, true},
+		{"long after an exception", raised, 500 * ms, false},
+		{"just after a program that ended well", nil, ms, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rec := scene{acts: []act{imports, {sec, 0, "", "", timeline.StateNative, 0}}, script: true, change: both(endedWorker(9, sec+c.after), func(b *timeline.Builder) {
+				b.Describe(func(r *timeline.Recording) { r.Processes[0].Raised = c.raised })
+			})}.record()
+			d := Run(rec)
+			main, ok := d.Main()
+			if !ok || (d.Findings[main].ID == WorkerKilled) != c.want {
+				t.Errorf("the headline is %v, want the killed worker: %v", d.Findings, c.want)
 			}
 		})
 	}

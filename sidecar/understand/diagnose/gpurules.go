@@ -13,7 +13,7 @@ import (
 
 // idleAdvice is what to change where a GPU waits for a cause.
 var idleAdvice = map[activity.Cause]Advice{
-	activity.Load: Prefetch, activity.LoadHere: UseWorkers, activity.LoadWorker: SpeedUpWorkers, activity.Launch: LaunchLess, activity.Python: UseGPU, activity.Native: UseGPU,
+	activity.Load: Prefetch, activity.LoadHere: UseWorkers, activity.LoadWorker: SpeedUpWorkers, activity.LoadSampler: CheapSampler, activity.Launch: LaunchLess, activity.Python: UseGPU, activity.Native: UseGPU,
 	activity.Sync: SyncLess, activity.Copy: CopyAsync, activity.Compile: CompileOnce, activity.Checkpoint: SaveAside, activity.Collective: BalanceRanks,
 	activity.Network: ReadAhead, activity.Database: ReadAhead, activity.InOut: ReadAhead, activity.GIL: AvoidGIL, activity.SetUp: SetUpApart,
 	activity.Sleep: QueueWork, activity.Lock: QueueWork, activity.Thread: QueueWork, activity.Waiting: QueueWork, activity.Child: QueueWork,

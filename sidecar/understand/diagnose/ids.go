@@ -63,6 +63,7 @@ const (
 // the main thread, Place the line with most of it and PlaceTime that line's. Of a launcher
 // it is that of the first rank's main thread, and its life is the Whole.
 const (
+	RankFailed       FindingID = "rank-failed"        // Process: the first of Count ranks that an exception or an exit code ended, At; Rank; Place: where the exception was raised, or that was seen last
 	WorkerKilled     FindingID = "worker-killed"      // Process: the first of Count workers that a signal ended, At; Bytes: that it held when last read
 	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores, CutTime
 	Computing        FindingID = "computing"          // Cause, Call, Cores, CutTime
@@ -84,6 +85,7 @@ const (
 	WaitsForChildren FindingID = "waits-for-children" // Actors; Cores: that they used
 	WaitsForThreads  FindingID = "waits-for-threads"  // Actors; Cores: of the program without its children
 	WaitsForLock     FindingID = "waits-for-lock"     // Call, or Actors with HasLock
+	WaitsForRanks    FindingID = "waits-for-ranks"    // where there is no Straggler
 	WaitsForEvents   FindingID = "event-loop-idle"
 	TasksWait        FindingID = "tasks-wait"     // Time: of the thread, while tasks waited at Place, in the function Name, for Call: Count at once, Against on average
 	AwaitsInTurn     FindingID = "awaits-in-turn" // Time: of Count awaits at Place, for Call, each of Against seconds; AtLeast
@@ -98,7 +100,7 @@ const (
 	Traceback        FindingID = "traceback"           // Time: for which it was formatted, after the recording; Value: its share of both together
 	DrawnAfterError  FindingID = "drawing-after-error" // Time: for which figures were drawn, likewise
 	BegunLate        FindingID = "begun-late"          // Time: for which the cell had run before the recording began; Value: its share of both together
-	Straggler        FindingID = "straggler"           // Rank, of Count ranks: Time of Whole for which others waited in Collective, in LateSteps of its Steps; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
+	Straggler        FindingID = "straggler"           // Rank, of Count ranks: Time of Whole for which others waited, CollectiveTime of it in Collective, in LateSteps of its Steps, and for AfterSteps after them; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
 	EngineTasks      FindingID = "tasks"               // of an engine's workers, in merged reports: Time of Whole; Value: Time's share of Whole
 	Printing         FindingID = "printing"            // Count, Bytes, AtLeast; Time: of the main thread
 	MemoryPressure   FindingID = "memory-pressure"     // Name: "process" or "machine"
@@ -129,6 +131,7 @@ const (
 	SpeedUpWorkers     Advice = "faster-workers"
 	WorkersOnCPU       Advice = "loader-workers-on-cpu" // as UseWorkers, where nothing is copied to a device
 	FasterOnCPU        Advice = "faster-workers-on-cpu" // as SpeedUpWorkers, likewise
+	CheapSampler       Advice = "cheap-sampler"
 	KeepWorkers        Advice = "keep-workers"
 	MoreCPUs           Advice = "more-cpus"
 	Prefetch           Advice = "prefetch"
@@ -140,6 +143,7 @@ const (
 	SaveAside          Advice = "save-aside"
 	LaunchLess         Advice = "launch-less"
 	BalanceRanks       Advice = "balance-ranks"
+	ShareWork          Advice = "share-work" // as BalanceRanks, of what a rank does alone in few steps
 	ReadAhead          Advice = "read-ahead"
 	AvoidGIL           Advice = "avoid-gil"
 	UseGPU             Advice = "use-gpu"
@@ -172,8 +176,8 @@ const (
 // AllAdvice lists all advice there is.
 func AllAdvice() []Advice {
 	return []Advice{
-		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, KeepWorkers, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
-		SaveAside, LaunchLess, BalanceRanks, ReadAhead, AvoidGIL, UseGPU,
+		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, CheapSampler, KeepWorkers, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
+		SaveAside, LaunchLess, BalanceRanks, ShareWork, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, KeepLoopFree, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
 		CheckCooling, FindFaultyKernel, CheckDevice, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, FewerQueries,

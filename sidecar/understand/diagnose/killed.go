@@ -54,7 +54,7 @@ func workerKilled(e *evidence) measured {
 	first, count := -1, int64(0)
 	for i := range e.rec.Processes {
 		p := &e.rec.Processes[i]
-		if !Killed(p) || p.Signal == signalKill && (p.End >= e.ended() || e.endedByOwner(p)) {
+		if !Killed(p) || p.Signal == signalKill && (e.cleanedUp(p) || e.endedByOwner(p)) {
 			continue
 		}
 		if count++; first < 0 || p.End < e.rec.Processes[first].End {
@@ -73,6 +73,20 @@ func workerKilled(e *evidence) measured {
 		f.Advice = KilledForMemory
 	}
 	return measured{Finding: f, low: f.Value, lost: 1}
+}
+
+// followed is within what time the end of a program is seen that an exception about its killed worker ends: both are
+// seen by turns, and as late as stacks are read.
+const followed = timeline.Nanos(1e8)
+
+// cleanedUp reports whether a worker was killed after the program's own code had ended. A program that an exception
+// ended just before the worker's end was seen may have ended because of it, as torch's loader raises at once.
+func (e *evidence) cleanedUp(killed *timeline.Process) bool {
+	ended := e.ended()
+	if e.rec.Processes[0].Raised != nil {
+		ended += followed
+	}
+	return killed.End >= ended
 }
 
 // ended is when the program's own code had ended: that of a launcher, with its ranks.

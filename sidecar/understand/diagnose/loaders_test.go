@@ -65,6 +65,59 @@ func TestWorkersThatAreStartedAgainAndAgainAreToStay(t *testing.T) {
 	}
 }
 
+// A sampler runs in the training's own process: neither more workers nor faster ones help, and its time is no wait for them.
+func TestASamplerIsNoWorker(t *testing.T) {
+	const next = "_BaseDataLoaderIter._next_index"
+	sampling := func(loader string, length timeline.Nanos) func(*timeline.Builder) {
+		return func(b *timeline.Builder) {
+			node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: 1}))
+			node = b.Child(node, b.Frame(timeline.Frame{Function: loader, File: dataloaderFile, Line: 1}))
+			node = b.Child(node, b.Frame(timeline.Frame{Function: next, File: dataloaderFile, Line: 1}))
+			node = b.Child(node, b.Frame(timeline.Frame{Function: "Bucket.__iter__", File: cellFile, Line: 2}))
+			b.Set(0, 0, node, timeline.StatePython, false)
+			b.Set(0, length, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: 8})), timeline.StatePython, false)
+		}
+	}
+	for _, loader := range []string{inline, workers} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Target.Cell, r.Target.PID = &timeline.Cell{File: cellFile, Text: cellText}, 1
+			r.Sources = []timeline.Source{{File: cellFile, Text: cellText}}
+			r.Processes = []timeline.Process{{PID: 1, Role: "kernel"}}
+		})
+		b.Thread(timeline.Thread{PID: 1, Main: true, RunsCell: true})
+		sampling(loader, 6*sec)(b)
+		d := Run(b.Snapshot(10 * sec))
+		main, ok := d.Main()
+		if f := d.Findings[main]; !ok || f.ID != LoadsData || f.Cause != activity.LoadSampler || f.Time != 6*sec || f.Advice != CheapSampler || f.Place.Line != 2 || len(f.Actors) > 0 || f.Against != 0 {
+			t.Errorf("%s: got %+v", loader, d.Findings)
+		}
+	}
+}
+
+// Workers that had no task for most of the wait are not too slow.
+func TestWorkersWithoutATaskAreNotTooSlow(t *testing.T) {
+	waiting := func(b *timeline.Builder) {
+		number := 0
+		b.Describe(func(r *timeline.Recording) {
+			r.Processes = append(r.Processes, timeline.Process{PID: 50, Parent: 1, Role: timeline.RoleLoaderWorker, Number: &number, Command: "train.py"})
+		})
+		id := b.Thread(timeline.Thread{PID: 50, Process: 1, NativeID: 50, Main: true})
+		loop := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "_worker_loop", File: site + "torch/utils/data/_utils/worker.py", Line: 1}))
+		b.Set(id, 0, b.Child(loop, b.Frame(timeline.Frame{Function: "Queue.get", File: "/usr/lib/python3.12/multiprocessing/queues.py", Line: 1})), timeline.StateWaiting, false)
+	}
+	rec := scene{acts: []act{{2 * sec, 1, dataloaderFile, workers, timeline.StateWaiting, 0}, {sec, 8, "", "", timeline.StatePython, 0}}, change: waiting}.record()
+	for _, f := range Run(rec).Findings {
+		if f.ID == LoadsData {
+			if f.Advice != NoAdvice || len(f.Actors) != 1 || f.Actors[0].Work == nil {
+				t.Errorf("got advice %q of %+v", f.Advice, f.Actors)
+			}
+			return
+		}
+	}
+	t.Error("the wait is no finding")
+}
+
 // What a loader without workers took, as that of a validation, was no wait for those of another one.
 func TestALoaderWithoutWorkersIsNotWaitedFor(t *testing.T) {
 	const here = "_SingleProcessDataLoaderIter._next_data"

@@ -98,6 +98,20 @@ func ranksOf(lanes []straggler.Lane, threads []*timeline.Thread, steps []Step) (
 	return list
 }
 
+// stragglerShare is the share of the time in which all ranks trained from which on a straggler is a finding.
+const stragglerShare = 0.10
+
+// waitsForRanks is the time that the main thread waited for other ranks, of which none is the one: the straggler's finding
+// is about the same time.
+func waitsForRanks(e *evidence) measured {
+	if findStraggler(e).low >= stragglerShare {
+		return nothing
+	}
+	m := hostRule(nil, activity.Collective)(e)
+	m.Advice = BalanceRanks
+	return m
+}
+
 // findStraggler finds the rank that the others waited for.
 func findStraggler(e *evidence) measured {
 	found := straggler.FindStraggler(e.lanes)
@@ -116,8 +130,11 @@ func findStraggler(e *evidence) measured {
 func StragglerFinding(lanes []straggler.Lane, s *straggler.Straggler) Finding {
 	f := Finding{
 		ID: Straggler, Severity: Warning, Value: float64(s.Time) / float64(s.Of), Unit: Share, Time: s.Time,
-		Whole: s.Of, Place: activity.Place(s.Place), PlaceTime: s.More, Collective: s.In,
-		Rank: lanes[s.Lane].Rank, Count: int64(len(lanes)), Steps: s.Steps, LateSteps: s.Late, Cost: s.Time, Cores: math.NaN(), Advice: BalanceRanks,
+		Whole: s.Of, Place: activity.Place(s.Place), PlaceTime: s.More, Collective: s.In, CollectiveTime: s.InTime,
+		Rank: lanes[s.Lane].Rank, Count: int64(len(lanes)), Steps: s.Steps, LateSteps: s.Late, AfterSteps: s.After, Cost: s.Time, Cores: math.NaN(), Advice: BalanceRanks,
+	}
+	if s.Alone {
+		f.Advice = ShareWork
 	}
 	f.Low, f.High = f.Time, f.Time
 	f.Evidence = activity.Evidence(s.Intervals)

@@ -58,6 +58,7 @@ var rules = slices.Concat(gpuRules, cpuRules)
 // cpuRules hold for any program. Where the program uses a GPU, time the thread
 // spends is explained by what the GPU waits for, so most of them ask for none.
 var cpuRules = []rule{
+	{id: RankFailed, severity: Warning, threshold: 1, unit: Count, group: broken, weight: plainly, measure: rankFailed}, // not after a killed one
 	{id: WorkerKilled, severity: Warning, threshold: 1, unit: Count, group: broken, weight: plainly, measure: workerKilled},
 	{id: OneLine, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: computing}, // or Computing, or NoLineStandsOut
 	{id: Imports, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(imports, activity.Import)},
@@ -78,12 +79,13 @@ var cpuRules = []rule{
 	{id: WaitsForChildren, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForChildren, activity.Child)},
 	{id: WaitsForThreads, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForThreads, activity.Thread)},
 	{id: WaitsForLock, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForLock, activity.Lock)},
+	{id: WaitsForRanks, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: waitsForRanks},
 	{id: WaitsForEvents, severity: Info, threshold: waitsForEventsShare, group: timeSpent, weight: plainly, measure: waitsForEvents},
 	{id: TasksWait, severity: Info, threshold: 0.30, group: timeSpent, weight: moreThan, measure: tasksWait},
 	{id: AwaitsInTurn, severity: Warning, threshold: 0.30, group: timeSpent, weight: moreThan, measure: awaitsInTurn},
 	{id: LoopBlocked, severity: Warning, threshold: 0.20, group: timeSpent, weight: wasted, measure: loopBlocked},
 	{id: WaitsUnknown, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, activity.Waiting)},
-	{id: Straggler, severity: Warning, threshold: 0.10, group: timeSpent, weight: wasted, measure: findStraggler},
+	{id: Straggler, severity: Warning, threshold: stragglerShare, group: timeSpent, weight: wasted, measure: findStraggler},
 	{id: GILContention, severity: Warning, threshold: 0.10, group: timeSpent, weight: wasted, measure: gilContention},
 	{id: ThreadsTakeTurns, severity: Warning, threshold: 0.30, group: timeSpent, weight: moreThan, measure: threadsTakeTurns},
 	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, group: timeSpent, weight: wasted, measure: noFreeCPU},

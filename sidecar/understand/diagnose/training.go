@@ -11,25 +11,25 @@ import (
 // loadsShare is the share of the recording from which on loading data is a finding.
 const loadsShare = 0.30
 
-// byWorkers is the share of the loading from which on all of it is said to be waiting for workers.
-const byWorkers = 0.9
+// byOne is the share of the loading from which on all of it is said to be waiting for workers, or a sampler.
+const byOne = 0.9
 
 // minTraining is the share of the recording that a training of its own must have.
 const minTraining = 0.10
 
 // loadsData is the time that loading data took of all of the recording. Where most of it, and not nearly all, was waiting for a
-// loader's workers it is that alone: another loader, as of a validation, may have none.
+// loader's workers it is that alone: another loader, as of a validation, may have none. So is that of a sampler, which workers do not run.
 func loadsData(e *evidence) measured {
-	all := hostRule(loading, activity.Load, activity.LoadHere, activity.LoadWorker)(e)
-	if all.Cause != activity.LoadWorker {
+	all := hostRule(loading, activity.Load, activity.LoadHere, activity.LoadWorker, activity.LoadSampler)(e)
+	if all.Cause != activity.LoadWorker && all.Cause != activity.LoadSampler {
 		return all
 	}
-	workers := hostRule(loading, activity.LoadWorker)(e)
+	most := hostRule(loading, all.Cause)(e)
 	switch {
-	case float64(workers.Time) >= byWorkers*float64(all.Time):
+	case float64(most.Time) >= byOne*float64(all.Time):
 		return all
-	case workers.low >= loadsShare || all.low < loadsShare:
-		return workers
+	case most.low >= loadsShare || all.low < loadsShare:
+		return most
 	}
 	all.Cause = activity.Load // neither is enough by itself
 	return all

@@ -26,6 +26,7 @@ type Account struct {
 type Share struct {
 	Process        int
 	Alive, Working timeline.Nanos
+	Number         int // of workers that were started anew: those of one number are the same one; else -1
 }
 
 // Line is a line of the user's own code, or of the library they called where none of
@@ -49,7 +50,11 @@ func During(rec *timeline.Recording, p timeline.Pool, where []timeline.Interval)
 		before := a
 		l.add(&a, i, p.Role, where)
 		if a.Alive > before.Alive {
-			a.Members = append(a.Members, Share{Process: i, Alive: a.Alive - before.Alive, Working: a.Working - before.Working})
+			number := -1
+			if n := rec.Processes[i].Number; n != nil && p.AtOnce > 0 {
+				number = *n
+			}
+			a.Members = append(a.Members, Share{Process: i, Number: number, Alive: a.Alive - before.Alive, Working: a.Working - before.Working})
 		}
 	}
 	a.Lines = l.ranked()
@@ -168,15 +173,16 @@ func (r *reader) doing(t timeline.Thread, state timeline.State, s stack, role ti
 
 // Imbalance is how much longer the member that worked most worked than they did on
 // average, as a share of its time: what an even split could save at most. 0 where that
-// cannot be said. Those that lived for less than half of its time, as those of a pass that was interrupted, had no chance to.
+// cannot be said. Workers that were started anew are compared by their numbers. Those that lived for less than half of its time, as those of a pass that was interrupted, had no chance to.
 func (a *Account) Imbalance() (share float64, most Share) {
-	for _, m := range a.Members {
+	members := a.byNumber()
+	for _, m := range members {
 		if m.Working > most.Working {
 			most = m
 		}
 	}
 	sum, beside := timeline.Nanos(0), 0
-	for _, m := range a.Members {
+	for _, m := range members {
 		if 2*m.Alive >= most.Alive {
 			sum, beside = sum+m.Working, beside+1
 		}
@@ -185,6 +191,20 @@ func (a *Account) Imbalance() (share float64, most Share) {
 		return 0, most
 	}
 	return 1 - float64(sum)/float64(beside)/float64(most.Working), most
+}
+
+// byNumber are the members, those that have one number as one.
+func (a *Account) byNumber() (list []Share) {
+	at := make(map[int]int)
+	for _, m := range a.Members {
+		if i, known := at[m.Number]; known && m.Number >= 0 {
+			list[i].Alive, list[i].Working = list[i].Alive+m.Alive, list[i].Working+m.Working
+			continue
+		}
+		at[m.Number] = len(list)
+		list = append(list, m)
+	}
+	return list
 }
 
 func busy(s timeline.State) bool {

@@ -119,7 +119,7 @@ func number(rec *timeline.Recording) {
 			n = 0
 		}
 		for ; ; n++ {
-			if end, used := taken[f][n]; !used || end != 0 && end <= p.Start {
+			if end, used := taken[f][n]; !used || end != 0 && end <= p.Start+startsEarly {
 				break
 			}
 		}

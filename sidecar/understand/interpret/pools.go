@@ -45,13 +45,39 @@ func PoolsOf(processes []timeline.Process, program int) []timeline.Pool {
 		pool.Members = append(pool.Members, i)
 		pool.Owner = nearestCommon(processes, pool.Owner, owner)
 	}
-	for _, pool := range pools {
+	for i := range pools {
+		pool := &pools[i]
+		if pool.Role == timeline.RoleLoaderWorker {
+			pool.AtOnce = atOnce(processes, pool.Members)
+		}
 		slices.SortStableFunc(pool.Members, func(a, b int) int {
 			return cmp.Or(cmp.Compare(numberOf(&processes[a]), numberOf(&processes[b])), cmp.Compare(processes[a].Start, processes[b].Start))
 		})
 	}
 	slices.SortStableFunc(pools, func(a, b timeline.Pool) int { return cmp.Compare(a.Owner, b.Owner) })
 	return pools
+}
+
+// startsEarly is by how much a process may seem to have begun earlier than it did: the kernel counts its start in ticks, and
+// it is seen when new processes are looked for.
+const startsEarly = timeline.Nanos(30e6)
+
+// atOnce is how many of some workers lived at a time, at most; 0: all of them.
+func atOnce(processes []timeline.Process, members []int) int {
+	most := 0
+	for _, i := range members { // there are most when one of them begins
+		at, alive := processes[i].Start+startsEarly, 0
+		for _, k := range members {
+			if p := &processes[k]; k == i || p.Start+startsEarly <= at && (p.End == 0 || p.End > at) {
+				alive++
+			}
+		}
+		most = max(most, alive)
+	}
+	if most == len(members) {
+		return 0
+	}
+	return most
 }
 
 func numberOf(p *timeline.Process) int {

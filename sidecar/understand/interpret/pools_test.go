@@ -22,6 +22,65 @@ var (
 	loading  = []string{"/v/site-packages/torch/utils/data/_utils/worker.py:_worker_loop:309", "/u/transforms.py:Crop.__call__:40"}
 )
 
+// A loader that starts its workers anew for each pass has those that live at a time, which are seen to begin before they do; two
+// loaders whose workers live together have all.
+func TestWorkersThatAreStartedAnew(t *testing.T) {
+	const sec = timeline.Nanos(1e9)
+	worker := func(number int, start, end timeline.Nanos) timeline.Process {
+		return timeline.Process{ParentIndex: 0, Role: timeline.RoleLoaderWorker, Number: &number, Start: start, End: end}
+	}
+	for name, c := range map[string]struct {
+		workers []timeline.Process
+		want    int
+	}{
+		"once":            {[]timeline.Process{worker(0, 0, 0), worker(1, 0, 0)}, 0},
+		"three times":     {[]timeline.Process{worker(0, 0, sec), worker(1, 0, sec), worker(0, sec-sec/50, 2*sec), worker(1, sec-sec/50, 2*sec), worker(0, 2*sec, 0), worker(1, 2*sec, 0)}, 2},
+		"of two loaders":  {[]timeline.Process{worker(0, 0, 2*sec), worker(1, 0, 2*sec), worker(0, sec, 3*sec), worker(1, sec, 3*sec)}, 0},
+		"one, each epoch": {[]timeline.Process{worker(0, 0, sec), worker(0, sec, 2*sec)}, 1},
+	} {
+		processes := append([]timeline.Process{{Role: timeline.RoleScript, ParentIndex: -1}}, c.workers...)
+		if pools := PoolsOf(processes, 0); len(pools) != 1 || pools[0].AtOnce != c.want {
+			t.Errorf("%s: %+v, want %d at a time", name, pools, c.want)
+		}
+	}
+}
+
+// A worker whose start is seen before the end of the one that had its number has that number all the same.
+func TestAWorkerThatSeemsToStartEarlyHasANumberThatIsFree(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	rec := &timeline.Recording{Processes: []timeline.Process{{Role: timeline.RoleScript, ParentIndex: -1}}}
+	for life := range timeline.Nanos(3) {
+		for range 2 {
+			rec.Processes = append(rec.Processes, timeline.Process{Role: timeline.RoleLoaderWorker, Start: life*1000*ms - 10*ms, End: (life + 1) * 1000 * ms})
+		}
+	}
+	number(rec)
+	for i, p := range rec.Processes[1:] {
+		if p.Number == nil || *p.Number != i%2 {
+			t.Errorf("worker %d has the number %v, want %d", i, p.Number, i%2)
+		}
+	}
+}
+
+// Two workers that did the same in six lives are not six of which some did little.
+func TestImbalanceIsByNumber(t *testing.T) {
+	a := Account{}
+	for life := range timeline.Nanos(3) {
+		for number := range 2 {
+			a.Members = append(a.Members, Share{Number: number, Alive: 10 * (life + 1), Working: 4 * (life + 1)})
+		}
+	}
+	if share, most := a.Imbalance(); share != 0 || most.Number != 0 || most.Working != 24 {
+		t.Errorf("imbalance %v by %+v", share, most)
+	}
+	for i := range a.Members {
+		a.Members[i].Number = -1
+	}
+	if share, _ := a.Imbalance(); share == 0 {
+		t.Error("workers without a number are compared as one")
+	}
+}
+
 type scene struct {
 	b     *timeline.Builder
 	nodes map[string]timeline.NodeID
@@ -125,7 +184,7 @@ func TestWorkersAreNamedAsTheirOwnerCounts(t *testing.T) {
 		t.Errorf("the recording that was handed in has changed: %s", got)
 	}
 	all := RecordedPools(rec)
-	if got, want := fmt.Sprint(all), "[{pool-worker  0 [1 3 2 5]} {loader-worker  0 [6 8 7]} {child pip 0 [9]} {worker  0 [10]}]"; got != want {
+	if got, want := fmt.Sprint(all), "[{pool-worker  0 [1 3 2 5] 0} {loader-worker  0 [6 8 7] 2} {child pip 0 [9] 0} {worker  0 [10] 0}]"; got != want {
 		t.Errorf("pools %s, want %s", got, want)
 	}
 }
@@ -165,7 +224,7 @@ func TestWhatAPoolDid(t *testing.T) {
 	if sum != did.Alive || did.Alive != 2*seconds(7.5) || did.Starting != 2*seconds(0.5) || did.Starved != seconds(1+1+4) {
 		t.Errorf("%+v: adds up to %v", did, sum)
 	}
-	if len(did.Members) != 2 || did.Members[0] != (Share{1, seconds(7.5), seconds(6)}) || did.Members[1] != (Share{2, seconds(7.5), seconds(2)}) {
+	if len(did.Members) != 2 || did.Members[0] != (Share{1, seconds(7.5), seconds(6), -1}) || did.Members[1] != (Share{2, seconds(7.5), seconds(2), -1}) {
 		t.Errorf("members %+v", did.Members)
 	}
 	if share, most := did.Imbalance(); math.Abs(share-1./3) > 1e-9 || most.Process != 1 {
@@ -286,7 +345,7 @@ func TestADamagedRecordingIsBorne(t *testing.T) {
 // Members that hardly lived are no part of how evenly the others shared their work.
 func TestMembersThatHardlyLivedAreNotCompared(t *testing.T) {
 	const s = timeline.Nanos(1e9)
-	did := Account{Members: []Share{{1, 10 * s, 9 * s}, {2, 10 * s, 9 * s}, {3, s / 10, s / 20}}}
+	did := Account{Members: []Share{{1, 10 * s, 9 * s, -1}, {2, 10 * s, 9 * s, -1}, {3, s / 10, s / 20, -1}}}
 	if share, _ := did.Imbalance(); share != 0 {
 		t.Errorf("imbalance %v, want none", share)
 	}

@@ -3,6 +3,7 @@ package origin
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -136,10 +137,11 @@ func splitLast(module string) (parent, last string) {
 
 // Known is what libraries.txt says of one module. The zero value is of one that it does not have.
 type Known struct {
-	lines  []*line // those of shorter names first
-	kind   Kind
-	traits traits
-	parts  int // of the longest name that fits
+	lines   []*line // those of shorter names first
+	kind    Kind
+	traits  traits
+	parts   int // of the longest name that fits
+	nearest int // how many of the lines, the last ones, are of so many parts
 }
 
 // knownOf looks a module up: "torch.nn.functional". What a package has copied into itself is what
@@ -171,7 +173,10 @@ func knownOf(module string) (k Known) {
 }
 
 func (k *Known) add(l *line, parts int) {
-	k.lines = append(k.lines, l)
+	if k.lines = append(k.lines, l); parts != k.parts {
+		k.nearest = 0
+	}
+	k.nearest++
 	k.parts = parts
 	k.traits |= l.traits
 	if l.kind != Other {
@@ -191,6 +196,12 @@ func (k Known) Means(function string) (m Meanings) {
 		}
 	}
 	return m
+}
+
+// Mentions reports whether some function of the module has one of these meanings by the lines that are nearest to it: a line of
+// all of torch says nothing of a module of it that has another one.
+func (k Known) Mentions(m Meanings) bool {
+	return slices.ContainsFunc(k.lines[len(k.lines)-k.nearest:], func(l *line) bool { return l.adds&m != 0 })
 }
 
 // Listed returns the name by which libraries.txt has a function with a meaning: all_gather for

@@ -64,6 +64,19 @@ func TestLibrariesThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// What a line of a whole package lists is not a module's own.
+func TestMentions(t *testing.T) {
+	for file, want := range map[string]bool{
+		"/v/site-packages/torch/autograd/graph.py": true, "/v/site-packages/torch/distributed/distributed_c10d.py": true,
+		"/v/site-packages/torch/nn/modules/linear.py": false, "/v/site-packages/torch/multiprocessing/spawn.py": false,
+		"/v/site-packages/torch/optim/adam.py": false, "/home/u/train.py": false, "": false,
+	} {
+		if got := KnownByName(file).Mentions(Communicates | RunsBackward); got != want {
+			t.Errorf("%q: %v, want %v", file, got, want)
+		}
+	}
+}
+
 func TestMeans(t *testing.T) {
 	for _, c := range []struct {
 		module, function string
@@ -71,6 +84,7 @@ func TestMeans(t *testing.T) {
 	}{
 		{"torch.utils.data.dataloader", "_SingleProcessDataLoaderIter._next_data", Loads | LoadsHere | RunsModels, LoadsElsewhere},
 		{"torch.utils.data.dataloader", "_MultiProcessingDataLoaderIter._get_data", Loads | LoadsElsewhere, LoadsHere},
+		{"torch.utils.data.dataloader", "_BaseDataLoaderIter._next_index", Loads | Samples, LoadsHere | LoadsElsewhere},
 		{"torch.utils.data.dataset", "x", Loads, LoadsHere | Transports},
 		{"torch.utils.data._utils.worker", "_worker_loop", LoaderLoop | Transports, PoolLoop},
 		{"torch.optim.adam", "Adam.step", OptimizerStep | Optimizes | Launches, 0},

@@ -22,10 +22,27 @@ type Strip struct {
 // Rank is one of the ranks.
 type Rank struct {
 	Process, Number int
-	Steps           int   // of which its own time is known, and that at least one other rank had
+	All             int   // its steps
+	Steps           int   // of them, of which its own time is known, and that at least one other rank had
 	Longest         int   // of them, in which its own time was the longest of all, and beyond Level 0
 	More            int64 // by which it was longer than the median rank in those, the one in the middle
+	// PerStep is by how much its own time is more than that of the rank in the middle, on the mean of Steps.
+	PerStep   int64
+	inLongest int64 // of that, what the steps have in which it was longest, in all
 }
+
+// EachStep reports whether a rank was longer by about as much in each step as in those in which it counted: they are some
+// of them, as a good part of the difference is in steps of which it cannot be known singly.
+func (r *Rank) EachStep() bool {
+	return r.More < likeMean*r.PerStep && float64(r.inLongest) < nearlyAll*float64(r.PerStep*int64(r.Steps))
+}
+
+const (
+	// likeMean is how many times the mean a difference may be to be one of many like it.
+	likeMean = 3
+	// nearlyAll is the part of a difference that must be in the steps that count for their number to say in how many it is.
+	nearlyAll = 0.8
+)
 
 // Row is the steps of the ranks First to Last of Strip.Ranks, in order of time. Of several ranks the
 // worst cell is kept.
@@ -83,8 +100,9 @@ func Of(r *report.View, b Bounds) *Strip {
 		lanes[i].measure(s.ByLength)
 	}
 	compare(lanes)
+	middle := middleOf(lanes)
 	for i := range lanes {
-		s.Ranks = append(s.Ranks, lanes[i].rank())
+		s.Ranks = append(s.Ranks, lanes[i].rank(middle))
 		s.Least = max(s.Least, int64(surely*float64(lanes[i].exact)))
 	}
 	s.fill(lanes, b)
@@ -99,6 +117,20 @@ type lane struct {
 	collective      []int64 // by cell, -1: not known
 	longest         []int64 // by which it was longer than the median, of the steps in which it was the longest
 	compared        int
+	own             int64 // in those that were compared, in all
+}
+
+// mean is its own time in a step that was compared.
+func (l *lane) mean() int64 { return l.own / int64(max(l.compared, 1)) }
+
+// middleOf is the mean own time of the rank in the middle; of two ranks the faster one's.
+func middleOf(lanes []lane) int64 {
+	means := make([]int64, len(lanes))
+	for i := range lanes {
+		means[i] = lanes[i].mean()
+	}
+	slices.Sort(means)
+	return means[(len(means)-1)/2]
 }
 
 func lanesOf(r *report.View) (lanes []lane) {
@@ -217,6 +249,7 @@ func compare(lanes []lane) {
 				continue
 			}
 			l.compared++
+			l.own += c.Own
 			c.Median = own[(len(own)-1)/2] // of two ranks the faster one's
 			if c.Level = levelOf(c, l.exact); c.Level > Alike && c.Own == most[at[i][k]] {
 				l.longest = append(l.longest, c.Own-c.Median)
@@ -286,8 +319,14 @@ func columnOf(columns []Cell, c *Cell) int {
 	return at
 }
 
-func (l *lane) rank() Rank {
-	r := Rank{Process: l.process, Number: l.number, Steps: l.compared, Longest: len(l.longest)}
+func (l *lane) rank(middle int64) Rank {
+	r := Rank{Process: l.process, Number: l.number, All: len(l.cells), Steps: l.compared, Longest: len(l.longest)}
+	if l.compared > 0 {
+		r.PerStep = l.mean() - middle
+	}
+	for _, more := range l.longest {
+		r.inLongest += more
+	}
 	if r.Longest > 0 {
 		slices.Sort(l.longest)
 		r.More = l.longest[r.Longest/2]

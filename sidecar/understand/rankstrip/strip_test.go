@@ -110,6 +110,41 @@ func TestOneSlowStepIsOneCell(t *testing.T) {
 	}
 }
 
+// Stacks that are read each 20 ms show a rank that is 15 ms longer in each step in some of them only: it is the mean
+// that says by how much it is.
+func TestLongerByALittleInEachStep(t *testing.T) {
+	coarse := reportOf(synchronous(2, 60, func(rank, step int) int64 {
+		switch {
+		case rank == 0:
+			return 10 * ms
+		case step%6 == 0: // as it is seen
+			return 50 * ms
+		}
+		return 20 * ms
+	})...)
+	interval := 20 * ms
+	for i := range coarse.Processes {
+		coarse.Processes[i].Stacks.IntervalNS = &interval
+	}
+	r := Of(coarse, large).Slowest()
+	if r == nil || r.Number != 1 || r.Longest != 10 || !r.EachStep() || r.PerStep != (10*40+50*10)*ms/60 {
+		t.Errorf("the slowest is %+v, want rank 1, in each step", r)
+	}
+	seldom := *r
+	if seldom.More = 10 * r.PerStep; seldom.EachStep() {
+		t.Errorf("%+v is longer in some steps, by much", seldom)
+	}
+	few := Of(reportOf(synchronous(2, 60, func(rank, step int) int64 {
+		if rank == 1 && step%20 == 9 {
+			return 500 * ms
+		}
+		return 10 * ms
+	})...), large).Slowest()
+	if few == nil || few.Longest != 3 || few.EachStep() || few.All != 60 {
+		t.Errorf("the slowest is %+v, want rank 1 in 3 steps of 60", few)
+	}
+}
+
 func TestRanksThatDoTheSameAreAllAlike(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	s := Of(reportOf(synchronous(8, 50, func(int, int) int64 { return 40*ms + random.Int64N(2*ms) })...), large)

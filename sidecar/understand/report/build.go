@@ -174,7 +174,7 @@ func (b *builder) started(launcher string, program *int) string {
 		return launcher
 	}
 	command := b.doc.Processes[*program].Command
-	if command == "" || slices.Contains(strings.Fields(launcher), command) {
+	if command == "" || strings.HasPrefix(command, "python") || slices.Contains(strings.Fields(launcher), command) { // a process that multiprocessing has spawned runs no file
 		return launcher
 	}
 	return launcher + " " + command

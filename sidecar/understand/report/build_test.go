@@ -310,6 +310,17 @@ func TestPrivateThingsAreNotShown(t *testing.T) {
 	}
 }
 
+// What a launcher started is in the name, but for a process that runs no file: mp.spawn's are "python".
+func TestTheNameOfALauncher(t *testing.T) {
+	for command, want := range map[string]string{"train.py": "torchrun train.py", "python": "torchrun", "python3.12": "torchrun", "torchrun": "torchrun", "": "torchrun"} {
+		b := &builder{doc: &Document{Processes: []Process{{}, {Command: command}}}}
+		started := 1
+		if got := b.started("torchrun", &started); got != want {
+			t.Errorf("a launcher of %q is called %q, want %q", command, got, want)
+		}
+	}
+}
+
 func TestTextOfTheTargetIsMadeFit(t *testing.T) {
 	s := newScene()
 	s.run(second, timeline.StatePython, timeline.Frame{Function: "a\x00b\x1b[31m\xff\u202e", File: "x\ny"})

@@ -304,8 +304,10 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 	number("call_share", f.CallShare)
 	text("name", f.Name)
 	text("collective", string(f.Collective))
+	nanos("collective_ns", f.CollectiveTime)
+	nanos("after_steps_ns", f.AfterSteps)
 	nanos("whole_ns", f.Whole)
-	if f.ID == diagnose.Straggler || f.OfRank {
+	if f.ID == diagnose.Straggler || f.ID == diagnose.RankFailed || f.OfRank {
 		args["rank"] = f.Rank
 		if f.Steps > 0 {
 			args["steps"], args["late_steps"] = f.Steps, f.LateSteps
@@ -316,6 +318,10 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 		text("name", wording.Process(*f.Process))
 		if f.Process.Exit != nil {
 			args["exit_code"] = *f.Process.Exit
+		}
+		if e := f.Process.Raised; e != nil && f.ID == diagnose.RankFailed {
+			text("exception", e.Type)
+			text("message", e.Message)
 		}
 	}
 	text("advice", string(f.Advice))

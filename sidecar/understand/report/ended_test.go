@@ -28,6 +28,9 @@ func TestHowAProgramEnded(t *testing.T) {
 		"ended apart":  {raised("ValueError", own), nil, &two, "exit code 2", ""},
 		"no exit code": {raised("ValueError", own), nil, nil, "ended by ValueError at train.py:31", "because"},
 		"a rank":       {raised("ChildFailedError", library), raised("ValueError", own), &one, "rank 1 ended by ValueError at train.py:31", "because"},
+		"spawned":      {raised("ProcessRaisedException", own), raised("KeyError", own), &one, "rank 1 ended by KeyError at train.py:31", "because"},
+		"torchrun's":   {raised("ChildFailedError", own), raised("KeyError", own), &one, "rank 1 ended by KeyError at train.py:31", "because"},
+		"spawned only": {raised("ProcessRaisedException", own), nil, &one, "ended by ProcessRaisedException at train.py:31", "because"},
 		"no line":      {raised("ValueError", timeline.RaisedAt{File: "/home/u/train.py", Line: -1}), nil, &one, "ended by ValueError", "because"},
 	} {
 		number := 1

@@ -146,21 +146,27 @@ func (v *View) Ended(p *Process) string {
 }
 
 // HowItEnded says how the program ended, where that was not well, and the message of the exception that ended it. A launcher
-// that an exception of its own ended gives that of the process which it started.
+// that an exception of its own ended gives that of the process which it started, as does one that repeats that.
 func (v *View) HowItEnded() (how, message string) {
 	p := &v.Processes[v.Target().Process]
 	how = v.Ended(p)
 	if p.Exception == nil {
 		return how, ""
 	}
-	if p.Exception.Line == nil {
+	if p.Exception.Line == nil || repeats[p.Exception.Type] {
 		for i := range v.Processes {
-			if c := &v.Processes[i]; c.Exception != nil && c.Exception.Line != nil {
+			if c := &v.Processes[i]; c != p && c.Exception != nil && c.Exception.Line != nil {
 				return c.Text + " " + v.Ended(c), c.Exception.Message
 			}
 		}
 	}
 	return how, p.Exception.Message
+}
+
+// repeats are the exceptions that only say that a process has raised one.
+var repeats = map[string]bool{
+	"ProcessRaisedException": true, // of torch.multiprocessing.spawn
+	"ChildFailedError":       true, // of torchrun
 }
 
 // endedBySignal is the EndReason of a process that a signal ended.

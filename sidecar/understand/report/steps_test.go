@@ -119,3 +119,29 @@ func TestSamplesOfStepsThatWereNotRead(t *testing.T) {
 		}
 	}
 }
+
+// The steps that lead are those of the rank for which the others waited.
+func TestTheStragglersStepsLead(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	for _, late := range []int{-1, 0, 1} {
+		d, rec := &diagnose.Diagnosis{}, &timeline.Recording{Duration: 1000 * ms, Target: timeline.Target{PID: 7, Argv: []string{"torchrun", "train.py"}}}
+		rec.Processes = []timeline.Process{{PID: 7, Role: timeline.RoleScript}}
+		for rank := range 2 {
+			rec.Processes = append(rec.Processes, timeline.Process{PID: 8 + rank, Parent: 7, Role: timeline.RoleRank, Rank: &rank, Number: &rank})
+			d.Ranks = append(d.Ranks, diagnose.Rank{Process: 1 + rank, Number: rank})
+			for i := range timeline.Nanos(3 + rank) {
+				d.Steps = append(d.Steps, diagnose.Step{Process: 1 + rank, Source: timeline.StepMarked, Start: i * 100 * ms, End: (i + 1) * 100 * ms})
+			}
+		}
+		if late >= 0 {
+			d.Findings = []diagnose.Finding{{ID: diagnose.Straggler, Rank: late, Count: 2, Time: 300 * ms, Whole: 400 * ms}}
+		}
+		r, err := report.Build(rec, d, report.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if steps, others := r.LeadingSteps(); len(steps) != 3+max(late, 0) || steps[0].Process != 1+max(late, 0) || !others {
+			t.Errorf("straggler %d: %d steps of process %d lead, others %v", late, len(steps), steps[0].Process, others)
+		}
+	}
+}

@@ -25,7 +25,8 @@ type Pool struct {
 	Command string `json:"command,omitempty"` // of the runs of one program: what it is called
 	Owner   *int   `json:"owner"`             // null: not known
 	Members []int  `json:"members"`
-	Text    string `json:"text"` // "4 pool workers"; of one member, what that is called
+	AtOnce  int    `json:"at_once,omitempty"` // how many of them lived at a time, at most; 0: all
+	Text    string `json:"text"`              // "4 pool workers"; of one member, what that is called
 }
 
 // IsProgram reports whether a pool is the runs of a program, not workers.
@@ -91,7 +92,7 @@ func (b *builder) pools() {
 
 // addPool writes a pool of the document's processes.
 func (d *Document) addPool(p timeline.Pool) {
-	out := Pool{Role: clean(string(p.Role)), Command: clean(p.Command), Owner: natural(&p.Owner), Members: p.Members}
+	out := Pool{Role: clean(string(p.Role)), Command: clean(p.Command), Owner: natural(&p.Owner), Members: p.Members, AtOnce: p.AtOnce}
 	if out.Text = clean(wording.Pool(p)); len(p.Members) == 1 {
 		out.Text = d.Processes[p.Members[0]].Text
 	}
@@ -145,6 +146,9 @@ func (d *Document) findPools() {
 	processes := make([]timeline.Process, len(d.Processes))
 	for i, p := range d.Processes {
 		processes[i] = timeline.Process{PID: p.PID, ParentIndex: -1, Role: timeline.Role(p.Role), Number: p.RoleNumber, Rank: p.Rank, Command: p.Command, Start: timeline.Nanos(p.StartNS)}
+		if p.EndNS != nil {
+			processes[i].End = timeline.Nanos(*p.EndNS)
+		}
 		if p.Parent != nil {
 			processes[i].ParentIndex = *p.Parent
 		}
@@ -172,6 +176,7 @@ func (c *checker) about() {
 	for _, p := range d.Pools {
 		c.indexOrNull("pools.owner", p.Owner, len(d.Processes))
 		c.must(len(p.Members) > 0, "a pool has no members")
+		c.must(p.AtOnce >= 0 && p.AtOnce <= len(p.Members), "pools.at_once is %d of %d members", p.AtOnce, len(p.Members))
 		for _, m := range p.Members {
 			c.index("pools.members", m, len(d.Processes))
 		}

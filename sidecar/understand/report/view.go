@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -184,15 +185,37 @@ func (v *View) HostTrack(id string) *Track {
 	return nil
 }
 
-// LeadingSteps are the training steps of the process that leads: the target, or else the
-// first rank. Others reports whether there are steps of other processes, too.
+// LeadingSteps are the training steps of the process that leads: the rank for which the others waited, where there is
+// one, else the target or the first rank. Others reports whether there are steps of other processes, too.
 func (v *View) LeadingSteps() (steps []Step, others bool) {
-	for i, s := range v.Steps {
-		if s.Process != v.Steps[0].Process {
-			return v.Steps[:i], true
+	if len(v.Steps) == 0 {
+		return nil, false
+	}
+	leading := v.Steps[0].Process
+	if late := v.stragglersProcess(); slices.ContainsFunc(v.Steps, func(s Step) bool { return s.Process == late }) {
+		leading = late
+	}
+	first := slices.IndexFunc(v.Steps, func(s Step) bool { return s.Process == leading })
+	last := first
+	for last < len(v.Steps) && v.Steps[last].Process == leading {
+		last++
+	}
+	return v.Steps[first:last], last-first < len(v.Steps)
+}
+
+// stragglersProcess is the process of the rank for which the others waited; -1: none is known.
+func (v *View) stragglersProcess() int {
+	for i := range v.Findings {
+		if v.Findings[i].ID != string(diagnose.Straggler) {
+			continue
+		}
+		if number, ok := integer(v.Findings[i].Args["rank"]); ok {
+			if at := slices.IndexFunc(v.Ranks, func(r Rank) bool { return r.Rank == number }); at >= 0 {
+				return v.Ranks[at].Process
+			}
 		}
 	}
-	return v.Steps, false
+	return -1
 }
 
 // StepTimes sums up the training steps of the leading process.

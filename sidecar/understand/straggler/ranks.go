@@ -84,11 +84,15 @@ type Straggler struct {
 	Mean  timeline.Nanos // of the others, for which they were waited for
 	Place Place          // where it was longer than the others were, outside of collectives …
 	More  timeline.Nanos // … by so much more than their mean
-	In    Collective
+	// In is the collective in which the others were for most of Time, None where none has most of it; InTime: that part.
+	In     Collective
+	InTime timeline.Nanos
 	// Intervals is when.
 	Intervals []timeline.Interval
-	Steps     int // of its own, within the time for which all ranks trained
-	Late      int // of them, in which it was waited for
+	Steps     int            // of its own
+	Late      int            // of them, in which it was waited for: in In, where that has most of the time
+	After     timeline.Nanos // of that, after its last step
+	Alone     bool           // what made the others wait it did in few of its steps, and they did not do it
 }
 
 const (
@@ -96,6 +100,13 @@ const (
 	worthWaiting = 0.10
 	// lateStep is the share of a step from which on a rank was waited for in it.
 	lateStep = 0.10
+	// mostWaiting is the share of the time waited from which on it is said in which collective.
+	mostWaiting = 0.5
+	// fewSteps is the share of its steps up to which a rank does something now and then, as saving, and alone is the share of
+	// its own time that the others may spend where it does.
+	fewSteps, alone = 0.2, 0.1
+	// ofLargest is the part of a wait that a step must have of it, as a share of what the step with most of it has.
+	ofLargest = 0.25
 	// apart is how many times as long as the next rank one must have been waited for, to
 	// be the one: ranks that are late by turns have no straggler.
 	apart = 1.5
@@ -128,14 +139,20 @@ func FindStraggler(lanes []Lane) *Straggler {
 		s.Mean += timeline.Total(waits[i].where)
 	}
 	s.Mean /= timeline.Nanos(len(order) - 1)
-	s.Place, s.More = more(lanes, s.Lane, from, to)
-	s.Steps, s.Late = lateSteps(lanes[s.Lane].Steps, s.Intervals, from, to)
-	var most timeline.Nanos
-	for in, time := range first.in {
-		if time > most || time == most && in < s.In {
-			s.In, most = in, time
+	waited := s.Intervals
+	for in, where := range first.in {
+		if time := timeline.Total(where); float64(time) >= mostWaiting*float64(s.Time) && (time > s.InTime || time == s.InTime && in < s.In) {
+			s.In, s.InTime, waited = in, time, where
 		}
 	}
+	var others timeline.Nanos
+	s.Place, s.More, others = more(lanes, s.Lane, from, to)
+	steps := lanes[s.Lane].Steps
+	s.Steps, s.Late = len(steps), lateSteps(steps, waited)
+	if len(steps) > 0 {
+		timeline.Overlap(waited, steps[len(steps)-1].End, to, func(_ int, part timeline.Nanos) { s.After += part })
+	}
+	s.Alone = s.Steps > 0 && float64(s.Late) <= fewSteps*float64(s.Steps) && 2*s.More >= s.Time && float64(others) <= alone*float64(s.More)
 	return s
 }
 
@@ -163,14 +180,14 @@ func common(lanes []Lane) (from, to timeline.Nanos) {
 // wait is the time for which one rank was waited for.
 type wait struct {
 	where []timeline.Interval
-	in    map[Collective]timeline.Nanos // in what the others were
+	in    map[Collective][]timeline.Interval // in what most of the others were that were in one
 }
 
 // waitsFor returns for each rank when it was in no collective and most of the others were.
 func waitsFor(lanes []Lane, from, to timeline.Nanos) []wait {
 	r := ranks{now: make([]Collective, len(lanes)), waits: make([]wait, len(lanes))}
 	for i := range r.waits {
-		r.waits[i].in = make(map[Collective]timeline.Nanos)
+		r.waits[i].in = make(map[Collective][]timeline.Interval)
 	}
 	last := from
 	for _, c := range changes(lanes) {
@@ -229,45 +246,67 @@ func (r *ranks) pass(time timeline.Interval) {
 	if 2*r.inside <= len(r.now)-1 {
 		return
 	}
+	in := r.mostlyIn()
 	for i := range r.waits {
-		if r.now[i] != None {
-			continue
-		}
-		w := &r.waits[i]
-		if n := len(w.where); n > 0 && w.where[n-1].End == time.Start {
-			w.where[n-1].End = time.End
-		} else {
-			w.where = append(w.where, time)
-		}
-		for _, in := range r.now {
-			if in != None {
-				w.in[in] += time.Nanos()
-			}
+		if r.now[i] == None {
+			w := &r.waits[i]
+			w.where, w.in[in] = continued(w.where, time), continued(w.in[in], time)
 		}
 	}
 }
 
-// lateSteps counts the steps between two times, and those in which a rank was waited for.
-func lateSteps(steps, waits []timeline.Interval, from, to timeline.Nanos) (count, late int) {
-	for _, step := range steps {
-		if step.Start < from || step.End > to || step.End <= step.Start {
-			continue
+// mostlyIn is the collective in which most ranks are now.
+func (r *ranks) mostlyIn() (in Collective) {
+	counts := make(map[Collective]int)
+	for _, now := range r.now {
+		if now != None {
+			counts[now]++
 		}
-		count++
-		waited := timeline.Nanos(0)
-		timeline.Overlap(waits, step.Start, step.End, func(_ int, part timeline.Nanos) { waited += part })
-		if float64(waited) >= lateStep*float64(step.Nanos()) {
+	}
+	for each, n := range counts {
+		if n > counts[in] || n == counts[in] && each < in {
+			in = each
+		}
+	}
+	return in
+}
+
+// continued adds an interval that comes after the others.
+func continued(list []timeline.Interval, time timeline.Interval) []timeline.Interval {
+	if n := len(list); n > 0 && list[n-1].End == time.Start {
+		list[n-1].End = time.End
+		return list
+	}
+	return append(list, time)
+}
+
+// lateSteps counts the steps in which a rank was waited for. A wait is seen to end up to a sampling interval late, with
+// steps in it that have nothing to do with it: of each wait those count that have about as large a part of it as the others, or as there is outside of steps.
+func lateSteps(steps, waits []timeline.Interval) (late int) {
+	waited := make([]timeline.Nanos, len(steps))
+	for _, wait := range waits {
+		largest, outside := timeline.Nanos(0), wait.Nanos()
+		timeline.Overlap(steps, wait.Start, wait.End, func(_ int, part timeline.Nanos) { largest, outside = max(largest, part), outside-part })
+		largest = max(largest, outside)
+		timeline.Overlap(steps, wait.Start, wait.End, func(step int, part timeline.Nanos) {
+			if float64(part) >= ofLargest*float64(largest) {
+				waited[step] += part
+			}
+		})
+	}
+	for i, step := range steps {
+		if waited[i] > 0 && float64(waited[i]) >= lateStep*float64(step.Nanos()) {
 			late++
 		}
 	}
-	return count, late
+	return late
 }
 
 // more is the place at which one lane was longer than the others by most. What it did at
 // the very time at which they waited says less: it may have caught up with what it had
-// been late for.
-func more(lanes []Lane, which int, from, to timeline.Nanos) (at Place, by timeline.Nanos) {
-	sums := make(map[Place]timeline.Nanos)
+// been late for. others is the mean of what they spent there.
+func more(lanes []Lane, which int, from, to timeline.Nanos) (at Place, by, others timeline.Nanos) {
+	sums, own := make(map[Place]timeline.Nanos), make(map[Place]timeline.Nanos)
 	for i, l := range lanes {
 		for _, s := range l.Spans {
 			part := min(s.End, to) - max(s.Start, from)
@@ -276,6 +315,7 @@ func more(lanes []Lane, which int, from, to timeline.Nanos) (at Place, by timeli
 			}
 			if i == which {
 				sums[s.Place] += part
+				own[s.Place] += part
 			} else {
 				sums[s.Place] -= part / timeline.Nanos(len(lanes)-1)
 			}
@@ -286,5 +326,5 @@ func more(lanes []Lane, which int, from, to timeline.Nanos) (at Place, by timeli
 			at, by = place, excess
 		}
 	}
-	return at, by
+	return at, by, own[at] - by
 }

@@ -86,8 +86,8 @@ func TestLateStepsAreCounted(t *testing.T) {
 		l[1].Steps = append(l[1].Steps, timeline.Between(at, at+10))
 	}
 	l[1].Spans = append(l[1].Spans[:3], l[1].Spans[5:]...) // unknown for one step: as if it had worked
-	if s := FindStraggler(l); s == nil || s.Steps != 20 || s.Late != 20 {
-		t.Errorf("straggler %+v, want to be late in each of 20 steps", s)
+	if s := FindStraggler(l); s == nil || s.Steps != 21 || s.Late != 20 {
+		t.Errorf("straggler %+v, want to be late in 20 of all its 21 steps", s)
 	}
 	even := lanes(9, 9, 9, 9)
 	for at := timeline.Nanos(20); at < 220; at += 10 {
@@ -102,6 +102,80 @@ func TestLateStepsAreCounted(t *testing.T) {
 	}
 	if s := FindStraggler(even); s == nil || s.Lane != 1 || s.Steps != 20 || s.Late != 10 {
 		t.Errorf("straggler %+v, want to be late in the first 10 of 20 steps", s)
+	}
+}
+
+// saving is two ranks that train for some steps of ten units and meet in backward for one of each; after each tenth step
+// the first saves for so long, and the other waits in barrier. After the last step it does so, too.
+func saving(steps int, save timeline.Nanos) []Lane {
+	l := []Lane{{Process: 1}, {Process: 2, Rank: 1}}
+	at := timeline.Nanos(0)
+	for step := 1; step <= steps; step++ {
+		begin := at
+		for i := range l {
+			l[i].Spans = append(l[i].Spans, Span{timeline.Between(at, at+8), None, Place{"train.py", 5}}, Span{timeline.Between(at+8+timeline.Nanos(i), at+10), Backward, Place{"train.py", 6}})
+		}
+		if at += 10; step%10 == 0 {
+			l[0].Spans = append(l[0].Spans, Span{timeline.Between(at, at+save), None, Place{"train.py", 8}})
+			l[1].Spans = append(l[1].Spans, Span{timeline.Between(at, at+save), "barrier", Place{"train.py", 9}})
+			at += save
+		}
+		for i := range l {
+			end := at
+			if step == steps {
+				end = begin + 10
+			}
+			l[i].Steps = append(l[i].Steps, timeline.Between(begin, end))
+		}
+	}
+	return l
+}
+
+// The name is of the collective that has most of the waiting, and with it the steps: what is waited for a moment in each
+// other step is not counted as that.
+func TestTheCollectiveIsThatWithMostOfTheWaiting(t *testing.T) {
+	l := saving(100, 50)
+	for i := range l[0].Spans { // the first is late in each backward, too
+		if s := &l[0].Spans[i]; s.In == Backward {
+			s.Start += 2
+		}
+	}
+	s := FindStraggler(l)
+	if s == nil || s.Lane != 0 || s.In != "barrier" || s.InTime != 500 || s.Time <= s.InTime || s.Steps != 100 || s.Late != 9 || s.After != 50 {
+		t.Fatalf("straggler %+v, want 500 in barrier in 9 of 100 steps and once after them", s)
+	}
+	if !s.Alone || s.Place != (Place{"train.py", 8}) {
+		t.Errorf("straggler %+v, want it to have been alone in line 8", s)
+	}
+	if s := FindStraggler(lanes(4, 9)); s == nil || s.Alone {
+		t.Errorf("straggler %+v is late in each step, not alone in few", s)
+	}
+}
+
+// A wait that is seen to end late reaches into steps that nobody was late in.
+func TestStepsAfterAWaitAreNotLate(t *testing.T) {
+	l := saving(100, 50)
+	for i := range l[1].Spans[:len(l[1].Spans)-1] {
+		if s := &l[1].Spans[i]; s.In == "barrier" {
+			s.End += 8
+			l[1].Spans[i+1].Start += 8
+		}
+	}
+	if s := FindStraggler(l); s == nil || s.Late != 9 {
+		t.Errorf("straggler %+v, want it late in 9 steps", s)
+	}
+}
+
+// No name where no collective has most of the waiting.
+func TestNoCollectiveHasMostOfTheWaiting(t *testing.T) {
+	l := lanes(4, 9)
+	for i := range l[0].Spans {
+		if s := &l[0].Spans[i]; s.In == "all_reduce" {
+			s.In = []Collective{"all_reduce", "broadcast", "barrier"}[i/2%3]
+		}
+	}
+	if s := FindStraggler(l); s == nil || s.In != None || s.InTime != 0 {
+		t.Errorf("straggler %+v, want no collective", s)
 	}
 }
 

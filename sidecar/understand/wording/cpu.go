@@ -81,8 +81,11 @@ func (s Scope) displaying(f diagnose.Finding) string {
 }
 
 func (s Scope) loadsData(f diagnose.Finding) string {
-	if f.Cause == activity.LoadWorker {
+	switch f.Cause {
+	case activity.LoadWorker:
 		return "waited " + s.part(f.Time) + " for the data loader's workers" + s.where(f) + s.work(f.Actors)
+	case activity.LoadSampler:
+		return "the data loader's sampler took " + s.part(f.Time) + s.where(f)
 	}
 	return "loading data took " + s.part(f.Time) + s.where(f) + covered(f)
 }

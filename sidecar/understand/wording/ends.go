@@ -54,6 +54,30 @@ func (e End) String() string {
 	return ""
 }
 
+// rankFailed names the rank that failed first, with its exception where that is known.
+func (s Scope) rankFailed(f diagnose.Finding) string {
+	text, after := Process(*f.Process), " after "+words.Seconds(f.At.Seconds())
+	place := s.Place(f.Place)
+	if e := f.Process.Raised; e != nil {
+		text += " was ended by " + words.Clean(e.Type, words.MaxName)
+		if place != "" {
+			text += " in " + place
+		}
+		if text += after; e.Message != "" {
+			text += ": " + words.Clean(e.Message, maxMessage)
+		}
+		return text
+	}
+	text += fmt.Sprintf(" ended with exit code %d", *f.Process.Exit) + after
+	if place != "" {
+		text += ", and was seen last in " + place
+	}
+	return text
+}
+
+// maxMessage bounds the message of an exception in a sentence, in runes.
+const maxMessage = 100
+
 // workerKilled names the worker that a signal ended, and its memory before.
 func (s Scope) workerKilled(f diagnose.Finding) string {
 	text := Process(*f.Process) + " was ended by " + Signal(f.Process.Signal) + " after " + words.Seconds(f.At.Seconds())

@@ -106,6 +106,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.SyncInLoop:             Scope.syncInLoop,
 	diagnose.HostDeviceCopies:       Scope.copies,
 
+	diagnose.RankFailed:       Scope.rankFailed,
 	diagnose.WorkerKilled:     Scope.workerKilled,
 	diagnose.OneLine:          Scope.oneLine,
 	diagnose.Computing:        Scope.computing,
@@ -127,6 +128,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.WaitsForChildren: Scope.waitsForChildren,
 	diagnose.WaitsForThreads:  Scope.waitsForThreads,
 	diagnose.WaitsForLock:     Scope.waitsForLock,
+	diagnose.WaitsForRanks:    waited("for other ranks"),
 	diagnose.WaitsForEvents:   Scope.waitsForEvents,
 	diagnose.TasksWait:        Scope.tasksWait,
 	diagnose.AwaitsInTurn:     Scope.awaitsInTurn,

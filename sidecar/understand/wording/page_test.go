@@ -235,7 +235,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.Tracing:         {none},
 	diagnose.Compiling:       {most2},
 	diagnose.Saving:          {most2, with(most2, call("save", "torch")), with(most2, call("load", "joblib"))},
-	diagnose.LoadsData:       {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker)), with(with(most2, cause(activity.LoadHere)), covers(0.6))},
+	diagnose.LoadsData:       {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker)), with(most2, cause(activity.LoadSampler)), with(with(most2, cause(activity.LoadHere)), covers(0.6))},
 	diagnose.StepsSlowDown: {
 		with(none, func(f *diagnose.Finding) { f.Against = 1.4 }),
 		with(none, func(f *diagnose.Finding) { f.Against, f.Name, f.Place, f.Bytes = 1.4, "forward", line3, 3<<30 }),
@@ -267,6 +267,17 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, hasLock(activity.Actor{Count: 1, Name: "loader", Cause: activity.Sleep, Place: line3})),
 		with(whole, hasLock(activity.Actor{Count: 1, Cause: activity.Python})),
 	},
+	diagnose.RankFailed: {
+		with(none, func(f *diagnose.Finding) {
+			f.Process, f.Count, f.At, f.Place = failedRank(&timeline.Raised{Type: "ValueError", Message: "bad batch"}), 1, 7*second+second/2, line3
+		}),
+		with(none, func(f *diagnose.Finding) {
+			f.Process, f.Count, f.At = failedRank(&timeline.Raised{Type: "KeyError"}), 1, 7*second+second/2
+		}),
+		with(none, func(f *diagnose.Finding) {
+			f.Process, f.Count, f.At, f.Place = failedRank(nil), 1, 7*second+second/2, line3
+		}),
+	},
 	diagnose.WorkerKilled: {
 		with(none, func(f *diagnose.Finding) {
 			f.Process, f.Count, f.At, f.Bytes = killedBy(9), 1, 7*second+second/2, 3<<30
@@ -277,6 +288,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue")),
 		with(whole, hasLock(activity.Actor{Count: 1, Name: "loader", Cause: activity.Lock, Place: line3})),
 	},
+	diagnose.WaitsForRanks:  {whole, part},
 	diagnose.WaitsForEvents: {whole, none},
 	diagnose.TasksWait: {
 		with(whole, func(f *diagnose.Finding) {
@@ -301,11 +313,16 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, actors(0.9, activity.Actor{Process: true, Count: 1, Name: "make"})),
 	},
 	diagnose.Straggler: {
-		with(whole, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 1, 4, straggler.Backward }),
 		with(whole, func(f *diagnose.Finding) {
-			f.Whole, f.Rank, f.Count, f.Collective, f.LateSteps, f.Steps = 8*second, 1, 4, "all_reduce", 38, 40
+			f.Whole, f.Rank, f.Count, f.Collective, f.CollectiveTime = 8*second, 1, 4, straggler.Backward, f.Time
 		}),
-		with(most2, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 0, 2, "barrier" }),
+		with(whole, func(f *diagnose.Finding) {
+			f.Whole, f.Rank, f.Count, f.Collective, f.CollectiveTime, f.LateSteps, f.Steps = 8*second, 1, 4, "all_reduce", f.Time, 38, 40
+		}),
+		with(most2, func(f *diagnose.Finding) {
+			f.Whole, f.Rank, f.Count, f.Collective, f.CollectiveTime, f.LateSteps, f.Steps, f.AfterSteps = 8*second, 0, 2, "barrier", f.Time*4/5, 2, 299, f.Time/4
+		}),
+		with(most2, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count = 8*second, 0, 2 }),
 	},
 	diagnose.GILContention: {
 		with(whole, actors(1, activity.Actor{Count: 3, Name: "worker", Cause: activity.Python, Place: activity.Place{File: "cell", Line: 7}})), whole,
@@ -331,6 +348,11 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 func killedBy(signal int) *timeline.Process {
 	number := 3
 	return &timeline.Process{Role: timeline.RoleLoaderWorker, Number: &number, Signal: signal}
+}
+
+func failedRank(raised *timeline.Raised) *timeline.Process {
+	number, code := 1, 1
+	return &timeline.Process{Role: timeline.RoleRank, Rank: &number, Number: &number, Exit: &code, Raised: raised}
 }
 
 // certainties are one of each heading of the table of idle time.
@@ -389,6 +411,10 @@ func TestPage(t *testing.T) {
 	heading("How idle time was divided")
 	for _, c := range certainties {
 		fmt.Fprintf(&b, "- `%s`: %s\n", c.Method, Certainty(c))
+	}
+	heading("Workers of a loader that were started anew")
+	for _, n := range [][2]int{{6, 2}, {5, 2}, {3, 1}, {2, 0}} {
+		fmt.Fprintf(&b, "- %s\n", Pool(timeline.Pool{Role: timeline.RoleLoaderWorker, Members: make([]int, n[0]), AtOnce: n[1]}))
 	}
 	heading("What a notebook does around a cell's code")
 	for p := timeline.PhaseNone + 1; Phase(p) != ""; p++ {

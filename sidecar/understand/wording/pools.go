@@ -42,10 +42,17 @@ func Process(p timeline.Process) string {
 	return text
 }
 
-// Pool names the members of a pool: "4 DataLoader workers", "3 runs of pip".
+// Pool names the members of a pool: "4 DataLoader workers", "2 DataLoader workers (started 6 times)", "3 runs of pip".
 func Pool(p timeline.Pool) string {
 	if p.Role == timeline.RoleChild {
 		return fmt.Sprintf("%d runs of %s", len(p.Members), words.Clean(p.Command, 40))
+	}
+	if p.AtOnce > 0 && p.AtOnce < len(p.Members) {
+		text := words.Plural(p.AtOnce, roles[p.Role][0], roles[p.Role][1])
+		if len(p.Members)%p.AtOnce == 0 {
+			return fmt.Sprintf("%s (started %d times)", text, len(p.Members)/p.AtOnce)
+		}
+		return fmt.Sprintf("%s at a time (%d in all)", text, len(p.Members))
 	}
 	return counted(len(p.Members), roles[p.Role])
 }

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -28,13 +29,26 @@ func WaitedForRank(waited timeline.Nanos) string {
 }
 
 // OwnTimes names the rank whose own time was the longest of all in so many of its steps, by how much more than the
-// median rank's; byLength where nobody was seen in a collective.
-func OwnTimes(rank, longest, steps int, more timeline.Nanos, byLength bool) string {
+// median rank's; compared are those of its steps that can be compared, byLength: nobody was seen in a collective.
+func OwnTimes(rank, longest, compared, steps int, more timeline.Nanos, byLength bool) string {
 	what := "took longest of its own"
 	if byLength {
 		what = "was longest"
 	}
-	return fmt.Sprintf("rank %d %s in %d of %s, %s more than the median rank", rank, what, longest, words.Plural(steps, "step", "steps"), words.Seconds(more.Seconds()))
+	of := words.Plural(compared, "step", "steps")
+	if compared < steps {
+		of = fmt.Sprintf("its %s, of which %d can be compared", words.Plural(steps, "step", "steps"), compared)
+	}
+	return fmt.Sprintf("rank %d %s in %d of %s, %s more than the median rank", rank, what, longest, of, words.Seconds(more.Seconds()))
+}
+
+// LongerEachStep names the rank that was longer by a little in each step, as OwnTimes does one that was by much in some.
+func LongerEachStep(rank, compared int, more timeline.Nanos, byLength bool) string {
+	what := "took %s longer of its own per step than the median rank"
+	if byLength {
+		what = "was %s longer per step than the median rank"
+	}
+	return fmt.Sprintf("rank %d "+what+", on the mean of %s", rank, words.Seconds(more.Seconds()), words.Plural(compared, "step", "steps"))
 }
 
 // LikeOwnTimes is said where no rank's is.
@@ -67,22 +81,38 @@ func (s Scope) straggler(f diagnose.Finding) string {
 		who, they = fmt.Sprintf("the other %d ranks", f.Count-1), "they were"
 	}
 	text := who + " waited " + words.PartOf(f.Time.Seconds(), f.Whole.Seconds()) + fmt.Sprintf(" for rank %d", f.Rank)
+	in := " in collectives"
 	switch f.Collective {
 	case straggler.None:
 	case straggler.Backward:
-		text += " in backward"
+		in = " in backward"
 	default:
-		text += " in " + words.Clean(string(f.Collective), 40)
+		in = " in " + words.Clean(string(f.Collective), 40)
 	}
-	switch {
-	case f.Steps < 2 || f.LateSteps <= 0:
-	case f.LateSteps == f.Steps:
-		text += fmt.Sprintf(", in each of its %d steps", f.Steps)
-	default:
-		text += fmt.Sprintf(", in %d of its %d steps", f.LateSteps, f.Steps)
+	if f.Collective != straggler.None && float64(f.CollectiveTime) < nearlyAll*float64(f.Time) {
+		in = ", " + words.Seconds(f.CollectiveTime.Seconds()) + " of it" + in
 	}
+	text += in + lateSteps(f)
 	if place := s.Place(f.Place); place != "" && f.PlaceTime > 0 {
 		text += fmt.Sprintf("; rank %d was ", f.Rank) + words.Seconds(f.PlaceTime.Seconds()) + " longer in " + place + " than " + they
 	}
 	return text
 }
+
+// lateSteps says in which of its steps a rank was waited for: ", in 3 of its 40 steps and after the last".
+func lateSteps(f diagnose.Finding) string {
+	after := ""
+	if part := float64(f.AfterSteps); part > 0 && part >= worthAfter*float64(cmp.Or(f.CollectiveTime, f.Time)) {
+		after = " and after the last"
+	}
+	switch {
+	case f.Steps < 2 || f.LateSteps <= 0:
+		return ""
+	case f.LateSteps == f.Steps:
+		return fmt.Sprintf(", in each of its %d steps", f.Steps) + after
+	}
+	return fmt.Sprintf(", in %d of its %d steps", f.LateSteps, f.Steps) + after
+}
+
+// worthAfter is the share of the time waited that must be after a rank's last step, to be said.
+const worthAfter = 0.1

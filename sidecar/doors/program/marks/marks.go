@@ -10,6 +10,7 @@ package marks
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net"
@@ -95,12 +96,13 @@ func (r *Receiver) Serve(take func(pid int, m Mark) bool) {
 				c.Close()
 				r.open.Done()
 			}()
-			receive(c, func(m Mark) bool { return take(pid, m) }, func(raised *timeline.Raised) { r.keep(pid, raised) }, func(d *decoder) { r.keepTorch(pid, d) })
+			receive(c, func(m Mark) bool { return take(pid, m) }, func(raised *timeline.Raised, of int) { r.keep(cmp.Or(of, pid), raised) }, func(d *decoder) { r.keepTorch(pid, d) })
 		}()
 	}
 }
 
-// keep keeps the exception that has ended a process.
+// keep keeps the exception that has ended a process, as that says, or the one that started it: what a rank of mp.spawn has raised
+// only its launcher knows.
 func (r *Receiver) keep(pid int, raised *timeline.Raised) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +141,7 @@ func peer(c *net.UnixConn) (pid int, err error) {
 }
 
 // receive reads one sender's lines.
-func receive(c net.Conn, take func(Mark) bool, keep func(*timeline.Raised), torch func(*decoder)) {
+func receive(c net.Conn, take func(Mark) bool, keep func(raised *timeline.Raised, of int), torch func(*decoder)) {
 	lines := bufio.NewScanner(c)
 	lines.Buffer(make([]byte, 0, 1024), maxLine)
 	var d decoder
@@ -149,7 +151,7 @@ func receive(c net.Conn, take func(Mark) bool, keep func(*timeline.Raised), torc
 			return
 		}
 		if d.raised != nil {
-			keep(d.raised)
+			keep(d.raised, d.of)
 		}
 		if d.trace.Path != "" || d.remark != "" {
 			torch(&d)
@@ -161,7 +163,8 @@ func receive(c net.Conn, take func(Mark) bool, keep func(*timeline.Raised), torc
 type decoder struct {
 	last    int64
 	stepped bool
-	raised  *timeline.Raised // the last line was this
+	raised  *timeline.Raised // the last line was this …
+	of      int              // … of this process; 0: of the sender
 	trace   Trace            // or this
 	remark  string           // or this
 }
@@ -173,7 +176,7 @@ var errNoMark = errors.New("this is no mark")
 // {"other":"Adam","at":NS} for another one that steps besides, or
 // {"region":[START,END],"name":"load"}, with "thread":ID for a region of one thread; or
 // {"trace":PATH,"cycle":"ep0-ba5-rank0","rank":0,"window":[START,END]} or {"remark":"…"}, or
-// {"raised":"ValueError","message":"no rows","stack":[["train.py",31]]}. ok reports whether it is a mark.
+// {"raised":"ValueError","message":"no rows","stack":[["train.py",31]]}, with "pid":PID for another process than the sender. ok reports whether it is a mark.
 func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 	var sent struct {
 		Begin, Step, Hook int64
@@ -186,6 +189,7 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		Other             string
 		At                int64
 		Raised, Message   string
+		PID               int
 		Trace, Cycle      string
 		Remark            string
 		Rank              int
@@ -198,7 +202,7 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 	}
 	switch {
 	case sent.Raised != "":
-		d.raised = &timeline.Raised{Type: sent.Raised, Message: sent.Message}
+		d.raised, d.of = &timeline.Raised{Type: sent.Raised, Message: sent.Message}, max(sent.PID, 0)
 		for _, at := range sent.Stack {
 			d.raised.Stack = append(d.raised.Stack, timeline.RaisedAt(at))
 		}

@@ -116,13 +116,16 @@ func TestAnExceptionIsKeptByItsSender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(c, `{"raised":"ValueError","message":"no rows","stack":[["load.py",7],["train.py",31]]}`+"\n")
+	fmt.Fprint(c, `{"raised":"ValueError","message":"no rows","stack":[["load.py",7],["train.py",31]]}`+"\n"+`{"raised":"KeyError","message":"","stack":[["rank.py",9]],"pid":77}`+"\n")
 	c.Close()
 	time.Sleep(50 * time.Millisecond) // accepted
 	r.Drain()
 	want := "{ValueError no rows [{load.py 7} {train.py 31}]}"
 	if got := r.Raised(os.Getpid()); got == nil || fmt.Sprint(*got) != want {
 		t.Errorf("got %v, want %s", got, want)
+	}
+	if got := r.Raised(77); got == nil || fmt.Sprint(*got) != "{KeyError  [{rank.py 9}]}" {
+		t.Errorf("of the process that it has started: %v", got)
 	}
 	if got := r.Raised(1); got != nil {
 		t.Errorf("of another process: %v", got)
