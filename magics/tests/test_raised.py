@@ -134,7 +134,7 @@ def test_the_exception_of_a_spawned_rank_is_read_from_its_traceback() -> None:
     kind = type("ProcessRaisedException", (Exception,), {"__module__": "torch.multiprocessing.spawn"})
     error = kind(FAILED)
     assert raised.of_child(error) is None
-    error.error_pid = 12
+    setattr(error, "error_pid", 12)  # noqa: B010 - as torch does
     assert raised.of_child(error) == (12, "OutOfMemoryError", "bad: batch", calls)
     assert raised.of_child(ValueError(FAILED)) is None
     sent = json.loads(raised.line("E", "m", calls[:1], 12))
