@@ -437,7 +437,14 @@ class Session:
     async def _greeted_call(self, looper: Looper, method: str, request: Mapping[str, Any]) -> Any:
         if self._ending:  # cells that are over are known to what is called behind them
             await asyncio.wait(set(self._ending), timeout=ENDING_LIMIT_S)
-        return await self._call(await self._connected(looper), method, request, CALL_LIMIT_S)
+        link = await self._connected(looper)
+        try:
+            return await self._call(link, method, request, CALL_LIMIT_S)
+        except SessionError:
+            if not link.client.gone_at_ns:
+                raise
+            # It ended since it was last heard of: a new one answers.
+            return await self._call(await self._connected(looper), method, request, CALL_LIMIT_S)
 
     async def _call(self, link: Link, method: str, request: Mapping[str, Any], limit: float) -> Any:
         from omni_perf.client import SidecarError, SidecarSlowError

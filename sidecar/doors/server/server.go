@@ -99,10 +99,18 @@ func Serve(ctx context.Context, c Config) error {
 	go func() { // what others left is no reason to be late
 		s.folder.Sweep()
 		sweepLast(filepath.Dir(s.folder.Path), time.Now())
+		select {
+		case <-ctx.Done():
+		case <-time.After(endingFor): // the one before us may have been about to end, which is why we were started
+			s.folder.Sweep()
+		}
 	}()
 	s.log.Info("ready", "version", c.Version, "kernel", s.kernel.pid, "extension", s.start.Version)
 	return s.serve(ctx)
 }
+
+// endingFor is how long a process that was killed may take to end on a busy machine, generously: it has its locks until then.
+const endingFor = 5 * time.Second
 
 // sidecar is a started sidecar: everything that has to be taken down again.
 type sidecar struct {
