@@ -27,6 +27,7 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 		return err
 	}
 	defer outliveReaders()()
+	defer spareCPUs()()
 	memory := watchMemory(pid)
 	r := t.Recorder(describe(pid))
 	defer r.Close()

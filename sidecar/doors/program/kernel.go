@@ -53,6 +53,7 @@ func AttachKernel(ctx context.Context, tools func(pid int) Tools, file jupyter.C
 		o.Audience.Watch(nameOf(pid, file))
 	}
 	defer outliveReaders()()
+	defer spareCPUs()()
 	for restarts := 0; ; restarts++ {
 		k, err := attachKernel(ctx, tools, pid, restarts, file, o, index)
 		if err == nil {

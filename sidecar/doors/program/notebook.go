@@ -70,6 +70,7 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 		return notStarted, err
 	}
 	defer outliveReaders()()
+	defer spareCPUs()()
 	e, err := n.start(interpreter, o)
 	if err != nil {
 		return notStarted, err

@@ -66,6 +66,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 		command = o.Nsys.around(command, o.Results.Base()+suffixOf(o.Rank))
 	}
 	defer outliveReaders()()
+	defer spareCPUs()()
 	relay := newRelay(o.Waiter)
 	defer relay.stop()
 

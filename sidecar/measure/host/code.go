@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -151,8 +152,8 @@ func startOf(pid int) time.Time {
 	return time.Now().Add(time.Duration(int64(ticks)*int64(tick) - boot.Nano()))
 }
 
-// dynload finds the standard library by its extension modules in a process's memory map.
-var dynload = regexp.MustCompile(`(?m) (/.*)/(lib(?:64)?/python3\.\d+t?)/lib-dynload/[^/\n]*$`)
+// dynload finds the standard library by its extension modules in a line of a process's memory map.
+var dynload = regexp.MustCompile(` (/.*)/(lib(?:64)?/python3\.\d+t?)/lib-dynload/[^/\n]*$`)
 
 // installationOf finds where a process's Python lies: its executable's folder and that by which it was
 // called (of a virtual environment), and what it has mapped. Zero where the process has ended.
@@ -178,9 +179,15 @@ func installationOf(target timeline.Target) timeline.Installation {
 		}
 	}
 	if maps, err := os.ReadFile(proc + "maps"); err == nil {
-		if found := dynload.FindSubmatch(maps); found != nil {
-			add(&i.Prefixes, string(found[1]))
-			add(&i.Standard, filepath.Join(string(found[1]), string(found[2])))
+		for line := range bytes.Lines(maps) {
+			if !bytes.Contains(line, []byte("/lib-dynload/")) { // the expression alone takes some milliseconds
+				continue
+			}
+			if found := dynload.FindSubmatch(bytes.TrimSuffix(line, []byte("\n"))); found != nil {
+				add(&i.Prefixes, string(found[1]))
+				add(&i.Standard, filepath.Join(string(found[1]), string(found[2])))
+				break
+			}
 		}
 	}
 	return i
