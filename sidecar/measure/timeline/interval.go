@@ -109,3 +109,12 @@ func Overlap[T ~int64](list []IntervalOf[T], start, end T, visit func(i int, par
 		}
 	}
 }
+
+// Median is the length in the middle, of an even number the longer one; 0 of none. It sorts the list.
+func Median(lengths []Nanos) Nanos {
+	if len(lengths) == 0 {
+		return 0
+	}
+	slices.Sort(lengths)
+	return lengths[len(lengths)/2]
+}

@@ -353,12 +353,7 @@ func memoryTable(r *report.View) table {
 		if len(t.rows) == maxMemory || share < worthMemoryLine {
 			break
 		}
-		rw := memoryRow(r, m, m.GrownBytes, share)
-		if float64(m.AtPeakBytes) < worthAtPeak*float64(m.GrownBytes) {
-			rw.hint = labels.Join(words.Quantity(float64(m.AtPeakBytes), "B")+" at the peak", rw.hint)
-			rw.keeps = true
-		}
-		t.rows = append(t.rows, rw)
+		t.rows = append(t.rows, memoryRow(r, m, m.GrownBytes, share, words.Quantity(float64(m.AtPeakBytes), "B")+" at the peak"))
 	}
 	return t
 }
@@ -373,24 +368,23 @@ func peakTable(r *report.View, lines []report.Memory, grown, atPeak int64) table
 		if len(t.rows) == maxMemory || share < worthMemoryLine && float64(m.GrownBytes) < worthRegrowing*float64(grown) {
 			continue
 		}
-		rw := memoryRow(r, m, m.AtPeakBytes, share)
-		if float64(m.AtPeakBytes) < worthAtPeak*float64(m.GrownBytes) {
-			rw.hint = labels.Join(words.Quantity(float64(m.GrownBytes), "B")+" in all, given back and grown anew", rw.hint)
-			rw.keeps = true
-		}
-		t.rows = append(t.rows, rw)
+		t.rows = append(t.rows, memoryRow(r, m, m.AtPeakBytes, share, words.Quantity(float64(m.GrownBytes), "B")+" in all, given back and grown anew"))
 	}
 	return t
 }
 
-// memoryRow is a line with an amount of memory.
-func memoryRow(r *report.View, m *report.Memory, bytes int64, share float64) row {
+// memoryRow is a line with an amount of memory, and the other one where the line's growth is more than what it has of the peak.
+func memoryRow(r *report.View, m *report.Memory, bytes int64, share float64, other string) row {
 	rw := row{
 		name: linePlace(r, m.File, m.Line), figure: words.Quantity(float64(bytes), "B"), share: share, aside: words.Percent(share),
 		code: labels.Code(r.Text(m.File, m.Line)),
 	}
 	if float64(m.UncertainBytes) >= worthCut*float64(m.GrownBytes) {
 		rw.hint = "of it " + words.Quantity(float64(m.UncertainBytes), "B") + " perhaps of a line before or after"
+	}
+	if float64(m.AtPeakBytes) < worthAtPeak*float64(m.GrownBytes) {
+		rw.hint = labels.Join(other, rw.hint)
+		rw.keeps = true
 	}
 	return rw
 }

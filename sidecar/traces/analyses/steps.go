@@ -42,11 +42,9 @@ func findSteps(t *kineto.Trace) []step {
 	return steps
 }
 
-const stepPrefix = "ProfilerStep#"
-
 // stepNumber reads "ProfilerStep#12".
 func stepNumber(name string) (n int, ok bool) {
-	digits, is := strings.CutPrefix(name, stepPrefix)
+	digits, is := strings.CutPrefix(name, kineto.StepPrefix)
 	if !is {
 		return 0, false
 	}

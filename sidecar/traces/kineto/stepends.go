@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// What torch calls the ranges of its optimizers and of its profiler's steps.
+// What torch's names of the ranges of its optimizers and of its profiler's steps begin with.
 const (
-	optimizerRange = "Optimizer.step#"
-	stepRange      = "ProfilerStep#"
+	optimizerPrefix = "Optimizer.step#"
+	StepPrefix      = "ProfilerStep#"
 )
 
 // endOptimizers ends the range of an optimizer's step where the profiler's step ends in it: who calls the profiler's step() in a
@@ -19,9 +19,9 @@ func endOptimizers(t *Trace) {
 	steps := make(map[Sym]bool)
 	for s := range Sym(t.Names.Len()) {
 		name := t.Names.Text(s)
-		if strings.HasPrefix(name, optimizerRange) {
+		if strings.HasPrefix(name, optimizerPrefix) {
 			optimizers[s] = true
-		} else if strings.HasPrefix(name, stepRange) {
+		} else if strings.HasPrefix(name, StepPrefix) {
 			steps[s] = true
 		}
 	}

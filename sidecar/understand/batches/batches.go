@@ -131,15 +131,11 @@ func otherTraining(steps []Step, at int) bool {
 }
 
 func medianLength(steps []Step) float64 {
-	if len(steps) == 0 {
-		return 0
-	}
 	lengths := make([]timeline.Nanos, len(steps))
 	for i, s := range steps {
 		lengths[i] = s.End - s.Start
 	}
-	slices.Sort(lengths)
-	return float64(lengths[len(lengths)/2])
+	return float64(timeline.Median(lengths))
 }
 
 // within ends passes where another training begins, which has passes of its own. It reports whether no steps are then in none.

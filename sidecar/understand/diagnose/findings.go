@@ -127,7 +127,8 @@ type evidence struct {
 	devices    []*gpuidle.Device
 	main       *activity.Reading // the one that runs the cell, or the main one
 	bystanders *activity.Bystanders
-	lanes      []straggler.Lane // of ranks
+	lanes      []straggler.Lane     // of ranks
+	late       *straggler.Straggler // the one that they waited for; nil: none
 }
 
 // whole is what the thread's time is a part of: the recording, of a launcher the life of the

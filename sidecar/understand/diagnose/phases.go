@@ -312,8 +312,7 @@ func slowOf(steps []*Step, interval timeline.Nanos) (slow []*Step, length timeli
 		for i, step := range steps {
 			all[i] = of(step)
 		}
-		slices.Sort(all)
-		return all[len(all)/2]
+		return timeline.Median(all)
 	}
 	length = middle(func(s *Step) timeline.Nanos { return s.End - s.Start })
 	for phase := range usual {

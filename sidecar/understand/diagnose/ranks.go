@@ -114,7 +114,7 @@ func waitsForRanks(e *evidence) measured {
 
 // findStraggler finds the rank that the others waited for.
 func findStraggler(e *evidence) measured {
-	found := straggler.FindStraggler(e.lanes)
+	found := e.late
 	if found == nil {
 		return nothing
 	}

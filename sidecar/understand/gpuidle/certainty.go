@@ -74,15 +74,11 @@ func onlySampled(windows []window) []window {
 // typicalWindow is the median length of the sampled windows; 0 without any.
 func typicalWindow(windows []window) time.Duration {
 	windows = onlySampled(windows)
-	if len(windows) == 0 {
-		return 0
-	}
 	lengths := make([]timeline.Nanos, len(windows))
 	for i, w := range windows {
 		lengths[i] = w.at - w.from
 	}
-	slices.Sort(lengths)
-	return time.Duration(lengths[len(lengths)/2])
+	return time.Duration(timeline.Median(lengths))
 }
 
 // ambiguity is how much of the idle time the windows leave open to which state
