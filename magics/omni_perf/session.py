@@ -343,14 +343,7 @@ class Session:
         try:
             if before:  # else a cell that is over would share its recording with this one
                 await asyncio.wait(before, timeout=CALL_LIMIT_S)
-            link = await self._connected(looper)
-            try:
-                begun = await self._begin_on(link, request, sources)
-            except SessionError:
-                if not link.client.gone_at_ns:
-                    raise
-                # The sidecar ended since the last cell: a new one serves this cell.
-                begun = await self._begin_on(await self._connected(looper), request, sources)
+            begun = await self._on_living(looper, lambda link: self._begin_on(link, request, sources))
         except SessionError as error:
             self._failed_at, self._failure = time.monotonic(), str(error)
             raise
@@ -437,14 +430,17 @@ class Session:
     async def _greeted_call(self, looper: Looper, method: str, request: Mapping[str, Any]) -> Any:
         if self._ending:  # cells that are over are known to what is called behind them
             await asyncio.wait(set(self._ending), timeout=ENDING_LIMIT_S)
+        return await self._on_living(looper, lambda link: self._call(link, method, request, CALL_LIMIT_S))
+
+    async def _on_living(self, looper: Looper, ask: Callable[[Link], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        """Ask the sidecar; a new one if it has ended since it was last heard of."""
         link = await self._connected(looper)
         try:
-            return await self._call(link, method, request, CALL_LIMIT_S)
+            return await ask(link)
         except SessionError:
             if not link.client.gone_at_ns:
                 raise
-            # It ended since it was last heard of: a new one answers.
-            return await self._call(await self._connected(looper), method, request, CALL_LIMIT_S)
+            return await ask(await self._connected(looper))
 
     async def _call(self, link: Link, method: str, request: Mapping[str, Any], limit: float) -> Any:
         from omni_perf.client import SidecarError, SidecarSlowError
