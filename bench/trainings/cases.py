@@ -64,6 +64,7 @@ def cases() -> list[Case]:
         Case("4 spawned workers that fetch", [plain, "--workers", "4", "--spawn", "--fetch", "--item", "0.008"]),
         Case("gradients of 4 batches", [plain, "--accumulate", "4", "--steps", "160"]),
         Case("validation after each epoch", [plain, "--epochs", "3", "--validate", "--steps", "30"]),
+        Case("training and validation by turns", ["turns.py"]),
         Case("a checkpoint each 10 steps", [plain, "--checkpoint", "10"]),
         Case("epochs, 2 workers, validation, checkpoints",
              [plain, "--epochs", "3", "--validate", "--checkpoint", "15", "--workers", "2", "--steps", "30"]),

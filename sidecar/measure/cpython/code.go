@@ -9,6 +9,11 @@ const (
 	maxLineTable    = 4 << 20 // bytes of co_linetable; a longer one is cut
 	maxInstructions = 1 << 24 // what a corrupt table, or head, can make us believe
 	maxFrameLen     = 1 << 24
+
+	// Bytes of objects that most code objects have no more of: on the file's name, their own, and their line table.
+	usualFile  = 256
+	usualName  = 128
+	usualLines = 512
 )
 
 // Code is a code object.
@@ -50,6 +55,10 @@ func (o *Objects) Code(addr uint64) (*Code, error) {
 	if c.FrameLen < l.Frame.Size || c.FrameLen > maxFrameLen {
 		return nil, fmt.Errorf("code object with frames of %d bytes", c.FrameLen)
 	}
+	o.mem.take(
+		Range{addr, len(head)}, Range{Word(head, l.Code.Filename), usualFile}, Range{Word(head, l.Code.Qualname), usualName},
+		Range{Word(head, l.Code.LineTable), usualLines})
+	defer o.mem.drop()
 	// The identity first: what is read after it belongs to it as long as it holds.
 	if c.Identity, err = o.identify(addr, head); err != nil {
 		return nil, err

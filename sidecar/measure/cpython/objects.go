@@ -5,7 +5,7 @@ import "strings"
 // Objects reads CPython's objects from a process's memory, one by one. One goroutine
 // at a time.
 type Objects struct {
-	mem      Memory
+	mem      *ahead
 	layout   *Layout
 	codeType uint64            // address of PyCode_Type, learnt from the first code object
 	types    map[uint64]string // tp_name by address
@@ -16,7 +16,7 @@ type Objects struct {
 }
 
 // NewObjects reads objects of an interpreter.
-func NewObjects(m Memory, l *Layout) *Objects { return &Objects{mem: m, layout: l} }
+func NewObjects(m Memory, l *Layout) *Objects { return &Objects{mem: &ahead{Memory: m}, layout: l} }
 
 const (
 	maxTypes    = 4096

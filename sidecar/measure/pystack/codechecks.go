@@ -3,6 +3,8 @@ package pystack
 import (
 	"slices"
 	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
 )
 
 const (
@@ -23,6 +25,7 @@ type codeChecks struct {
 	recentlyVerified bool          // none is: they were compared a moment ago
 	unverified       []int         // of an attempt's frames: those that take a read of their own …
 	asked            []*codeObject // … and their code objects
+	newcomers        []int         // and those whose code objects were read after the copies
 	ranges           []Range       // that reads these, and its buffer
 	buf              []byte
 }
@@ -100,16 +103,22 @@ func (r *reader) compareWatched(t *thread) {
 
 // confirm compares the code objects of the frames found that may be others by now and
 // were not read with the copies, all in one read. Only what was known before the
-// copies were made and is still the same after them is sure: false says that it must
+// copies were made and is still the same after them is sure, and what was read since by a
+// frame that is still in its place, so that it has kept it: false says that it must
 // be tried again, now that what is there is known. The certain frames are sure to be
 // on the stack, so that their code is no freed one.
 func (a *attempt) confirm() bool {
 	r, p := a.r, &a.r.checks
-	p.ranges, p.unverified, p.asked = p.ranges[:0], p.unverified[:0], p.asked[:0]
+	p.ranges, p.unverified, p.asked, p.newcomers = p.ranges[:0], p.unverified[:0], p.asked[:0], p.newcomers[:0]
 	size := 0
+	same := r.codes.reads == a.readsBefore || !a.t.unsure
 	for i := range a.found {
 		f := &a.found[i]
 		switch {
+		case f.object.read > a.readsBefore && same:
+			if !slices.ContainsFunc(p.newcomers, func(other int) bool { return a.found[other].object == f.object }) {
+				p.newcomers = append(p.newcomers, i)
+			}
 		case f.verified == r.number:
 			if i < a.certain {
 				r.codes.confirmed(f.object)
@@ -124,8 +133,12 @@ func (a *attempt) confirm() bool {
 			size += f.object.Identity.Size
 		}
 	}
-	same := r.codes.reads == a.readsBefore
-	if len(p.unverified) > 0 {
+	frame := int(r.l.Frame.Size)
+	for _, i := range p.newcomers {
+		p.ranges = append(p.ranges, Range{Addr: a.found[i].addr, Len: frame})
+		size += frame
+	}
+	if len(p.ranges) > 0 {
 		rest := p.space(size)
 		n, err := r.mem.Read(rest, p.ranges)
 		if err != nil {
@@ -144,6 +157,10 @@ func (a *attempt) confirm() bool {
 			}
 			rest = rest[min(id.Size, len(rest)):]
 		}
+		for _, i := range p.newcomers {
+			same = same && a.isInPlace(&a.found[i], rest)
+			rest = rest[min(frame, len(rest)):]
+		}
 	}
 	if same {
 		a.t.unsure = false
@@ -152,6 +169,20 @@ func (a *attempt) confirm() bool {
 		}
 	}
 	return same
+}
+
+// isInPlace reports whether a frame that was read again is the one of the copies. A code object that has taken the place
+// of a known one is never confirmed by that: a program that makes them one after the other calls each in the same place.
+func (a *attempt) isInPlace(f *frame, now []byte) bool {
+	r, l := a.r, a.r.l
+	s, offset := r.find(f.addr, l.Frame.Size)
+	if s == nil || len(now) < int(l.Frame.Size) {
+		return false
+	}
+	then := r.buf[s.use(a.before)+offset:]
+	return now[l.Frame.Owner] == then[l.Frame.Owner] &&
+		cpython.Word(now, l.Frame.Code) == cpython.Word(then, l.Frame.Code) &&
+		cpython.Word(now, l.Frame.Previous) == cpython.Word(then, l.Frame.Previous)
 }
 
 // isAnother reports whether a code object was replaced, by a read of its own.

@@ -17,6 +17,7 @@ type codeObject struct {
 	locals     map[string]int    // numbers of the local variables looked for; -1 for none of that name
 	handlers   *cpython.Handlers // of exceptions; nil: not looked at
 
+	read       uint64 // the cache's count of reads when it was first seen
 	nameless   bool   // a module's or a statement's, or of a function without a name in one
 	born       uint64 // the cache's epoch when it was first seen
 	epoch      uint64 // the cache's when it was last compared
@@ -57,7 +58,7 @@ func (c *codeCache) get(addr uint64) (*codeObject, error) {
 	}
 	code := &codeObject{
 		Code: read, role: roleOf(read.Function, read.File), loads: loadsOf(read.Function, read.File), nameless: strings.HasPrefix(read.Function, "<"),
-		born: c.epoch, epoch: c.epoch, generation: c.generation,
+		read: c.reads, born: c.epoch, epoch: c.epoch, generation: c.generation,
 	}
 	c.keep(code)
 	c.library.add(code)

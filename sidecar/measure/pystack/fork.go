@@ -66,7 +66,7 @@ func (c *codeCache) adopt(addr uint64) *codeObject {
 		return nil
 	}
 	code := *known
-	code.born, code.epoch, code.generation = c.epoch, c.epoch, c.generation
+	code.read, code.born, code.epoch, code.generation = c.reads, c.epoch, c.epoch, c.generation
 	c.keep(&code)
 	return &code
 }

@@ -32,12 +32,12 @@ func (r *reader) chunksRight(t *thread, chunk, top uint64) bool {
 		return false
 	}
 	if used > p.chunks[0].used {
-		p.chunks[0].used = roundUsed(used, p.chunks[0].size)
+		p.chunks[0].used = roundUsed(used+growthSlack, p.chunks[0].size)
 		p.change++
 		return false
 	}
-	if used+4096 < p.chunks[0].used {
-		p.chunks[0].used = roundUsed(used, p.chunks[0].size)
+	if used+4*growthSlack < p.chunks[0].used {
+		p.chunks[0].used = roundUsed(used+growthSlack, p.chunks[0].size)
 		p.change++
 	}
 	return true

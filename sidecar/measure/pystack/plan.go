@@ -14,7 +14,8 @@ const (
 	maxStackRead  = 256 << 10 // bytes of a data stack that are read whole: some 2,000 frames
 	topRead       = 64 << 10  // else so much of its top …
 	bottomRead    = 48 << 10  // … and of its bottom
-	chunkSlack    = 512       // read beyond the top, so that a few more calls need no second try
+	chunkSlack    = 512       // read beyond the top, so that a few more calls need no second try …
+	growthSlack   = 2 << 10   // … and where the stack has been found to grow
 	maxHeapFrames = 64        // generator frames of one thread kept in mind, where its stack has not as many
 	maxShims      = 1024      // interpreter entries of one thread kept in mind
 	keepUnseen    = 64        // samples between two looks for places no longer used

@@ -16,6 +16,7 @@ const (
 	method       = timeline.MethodOutside
 	listEvery    = int64(25 * time.Millisecond)  // least time between two walks of the thread list
 	upkeepEvery  = int64(200 * time.Millisecond) // pace, tracks, epoch of the code cache
+	slowEvery    = int64(50 * time.Millisecond)  // the pace where it costs too much: imports are over in less than that
 	cpuEvery     = int64(time.Second)            // CPU time of the threads
 	holderEvery  = int64(20 * time.Millisecond)  // likewise, of one that holds a GIL: little is missing if it ends
 	probeLeast   = int64(2 * time.Millisecond)   // between two questions to the kernel about one thread
@@ -66,6 +67,7 @@ type session struct {
 	locks   locks
 
 	upkeepAt, cpuAt int64
+	pacedAt         int64 // when the interval was last looked at
 	cpuStart        time.Duration
 	cpuLast         time.Duration
 	slow            time.Duration // for so long it was slower than asked for
@@ -134,7 +136,7 @@ func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *sess
 	p.reader.codes.epoch++
 	s.at = s.clock.now()
 	s.good = s.at
-	s.begun, s.upkeepAt, s.cpuAt, s.gil.at = s.at, s.at, s.at, s.at
+	s.begun, s.upkeepAt, s.pacedAt, s.cpuAt, s.gil.at = s.at, s.at, s.at, s.at, s.at
 	return s
 }
 
@@ -198,6 +200,8 @@ func (s *session) step(now time.Time) error {
 	s.first = false
 	if s.at-s.upkeepAt >= upkeepEvery {
 		s.upkeep()
+	} else if s.at-s.pacedAt >= slowEvery && !s.descendant {
+		s.keepPace(s.clock.interval)
 	}
 	return nil
 }
@@ -278,9 +282,11 @@ func (s *session) finish(start int64) {
 	s.p.reader.mem.calls = 0
 	s.gil.add(s, s.clock.now())
 	if s.clock.interval > s.opts.Interval {
-		s.slow += time.Duration(s.clock.now() - s.upkeepAt)
+		s.slow += time.Duration(s.clock.now() - s.pacedAt)
 	}
-	s.noteSlow(s.stats.Wall)
+	if s.stats.Wall > time.Second {
+		s.noteSlow(s.stats.Wall)
+	}
 	for _, t := range s.p.threads {
 		s.reportCPU(t)
 	}
@@ -317,7 +323,7 @@ func (s *session) describe() {
 // upkeep does what is due a few times a second.
 func (s *session) upkeep() {
 	if !s.descendant {
-		s.keepPace()
+		s.keepPace(s.opts.Interval)
 	}
 	s.upkeepAt = s.at
 	s.p.reader.codes.epoch++
@@ -332,19 +338,19 @@ func (s *session) upkeep() {
 	}
 }
 
-// keepPace adapts the interval to what the sampling costs.
-func (s *session) keepPace() {
+// keepPace adapts the interval to what the sampling costs, and keeps it at least.
+func (s *session) keepPace(least time.Duration) {
 	cpu := timeline.ThreadCPU()
-	wall := time.Duration(s.at - s.upkeepAt)
+	wall := time.Duration(s.at - s.pacedAt)
 	if s.clock.interval > s.opts.Interval {
 		s.slow += wall
 	}
 	pace := pace{asked: s.opts.Interval, budget: limit{s.opts.Budget, takenByOne}.now(time.Duration(s.at-s.begun), s.opts.Spare)}
-	if kept := pace.adjust(s.clock.interval, wall, cpu-s.cpuLast); kept != s.clock.interval {
+	if kept := max(pace.adjust(s.clock.interval, wall, cpu-s.cpuLast), least); kept != s.clock.interval {
 		s.clock.interval = kept
 		s.changes = append(s.changes, timeline.IntervalChange{From: s.sink.Since(s.at), Interval: kept})
 	}
-	s.cpuLast = cpu
+	s.cpuLast, s.pacedAt = cpu, s.at
 	s.stats.CPU = cpu - s.cpuStart
 	if so := time.Duration(s.at - s.begun); so > time.Second {
 		s.noteSlow(so)

@@ -165,6 +165,9 @@ func TestBudgetIsKept(t *testing.T) {
 		if len(rec.Notes) == 0 {
 			t.Error("nothing says that it samples less often than asked")
 		}
+		if changes := rec.Sampling.Changes; len(changes) == 0 || changes[0].From > 4*timeline.Nanos(slowEvery) {
+			t.Errorf("imports are over before it samples less often: %v", changes)
+		}
 	})
 }
 

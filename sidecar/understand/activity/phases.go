@@ -48,6 +48,9 @@ func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 	if !begun {
 		return nil
 	}
+	if s.byTurns {
+		list = validated(list)
+	}
 	return list
 }
 
@@ -78,6 +81,7 @@ func (s *Stacks) nodePhases() []origin.Phase {
 		if evaluations := s.validates(s.phases); len(evaluations) > 0 {
 			s.phases = s.below(frames, evaluations)
 		}
+		s.byTurns = s.alternates(s.phases)
 		s.moving()
 	}
 	return s.phases
@@ -172,7 +176,8 @@ func MostOf(times map[Place]timeline.Nanos) (most Place) {
 	return most
 }
 
-// TimesIn are the places that a thread's time in one phase is charged to, within an interval.
+// TimesIn are the places that a thread's time in one phase is charged to, within an interval. Of an evaluation that has the
+// stacks of a training they are those of its forward passes.
 func (s *Stacks) TimesIn(t *timeline.Thread, phase origin.Phase, in timeline.Interval) map[Place]timeline.Nanos {
 	phases := s.nodePhases()
 	first, _ := slices.BinarySearchFunc(t.Spans, in.Start, func(span timeline.Span, at timeline.Nanos) int {
@@ -181,6 +186,9 @@ func (s *Stacks) TimesIn(t *timeline.Thread, phase origin.Phase, in timeline.Int
 		}
 		return 1
 	})
+	if s.byTurns && phase == origin.Evaluation && !slices.Contains(phases, origin.Evaluation) {
+		phase = origin.Forward
+	}
 	times := make(map[Place]timeline.Nanos)
 	for _, span := range t.Spans[first:] {
 		if span.Start >= in.End {

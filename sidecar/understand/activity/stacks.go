@@ -24,6 +24,7 @@ type Stacks struct {
 	said           map[saying]bool
 	histories      map[*timeline.Thread]*History // of threads beside the main one
 	phases         []origin.Phase                // by node, once they were asked for
+	byTurns        bool                          // likewise: a loop trains and validates by turns
 	coroutines     map[Place]bool                // functions that were suspended, by their first line; likewise
 }
 

@@ -14,6 +14,9 @@ var withoutGradients = regexp.MustCompile(`\b(no_grad|inference_mode)\b|\bset_gr
 // perhapsGradients is the text of a header below which gradients are computed or not, as a value has it.
 var perhapsGradients = regexp.MustCompile(`\bset_grad_enabled\(`)
 
+// constantGradients is that of one where no value has it.
+var constantGradients = regexp.MustCompile(`\bset_grad_enabled\((mode=)?(True|False)\)`)
+
 // block is a header without gradients: in a function that trains and validates, by a value of it, below one caller.
 type block struct {
 	at     Place
@@ -87,7 +90,7 @@ func (s *Stacks) ungradedBlock(id timeline.FrameID) (at Place, perhaps bool) {
 		case !looped || !strings.HasPrefix(h.text, "with "):
 		case withoutGradients.MatchString(h.text):
 			return Place{f.File, h.line}, false
-		case perhapsGradients.MatchString(h.text) && !strings.Contains(h.text, "set_grad_enabled(True)"):
+		case perhapsGradients.MatchString(h.text) && !constantGradients.MatchString(h.text):
 			return Place{f.File, h.line}, true
 		}
 	}

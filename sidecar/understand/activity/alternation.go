@@ -1,0 +1,190 @@
+package activity
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+)
+
+// A loop that trains and validates by turns, as PyTorch's tutorials have it:
+//
+//	for phase in ["train", "val"]:
+//	    for x, y in loaders[phase]:
+//	        with torch.set_grad_enabled(phase == "train"):
+//	            loss = criterion(model(x), y)
+//	            if phase == "train":
+//	                loss.backward()
+//
+// has the same stacks in both. What tells them apart is time: of the batches that follow each other with no gradients in
+// between only the last one is trained with.
+
+// alternates reports whether a loop has a model's forward passes with gradients or without, as a value has it.
+func (s *Stacks) alternates(phases []origin.Phase) bool {
+	blocks := make(map[timeline.FrameID]Place)
+	trains, models := make(map[Place]bool), make(map[Place]bool)
+	for i, phase := range phases {
+		if phase != origin.Forward && !begins(phase) {
+			continue
+		}
+		for _, id := range s.Stack(timeline.NodeID(i)) {
+			if !s.facts[id].own {
+				continue
+			}
+			at, seen := blocks[id]
+			if !seen {
+				at = s.switched(id)
+				blocks[id] = at
+			}
+			if at.Line > 0 {
+				trains[at] = trains[at] || begins(phase)
+				models[at] = models[at] || phase == origin.Forward
+				if trains[at] && models[at] {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// switched is the header below which a frame's line computes gradients or not, in a loop; zero: there is none.
+func (s *Stacks) switched(id timeline.FrameID) (at Place) {
+	f := s.Rec.Frames[id]
+	for _, h := range s.source.headers(f.File, f.Line) {
+		switch {
+		case strings.HasPrefix(h.text, "with ") && perhapsGradients.MatchString(h.text) && !constantGradients.MatchString(h.text):
+			at = Place{f.File, h.line}
+		case strings.HasPrefix(h.text, "for ") && at.Line > 0:
+			return at
+		}
+	}
+	return Place{}
+}
+
+// moreForward is from what multiple of the usual time in the forward pass on the time without gradients may be a validation's.
+const moreForward = 1.5
+
+// validated makes evaluations of the batches that are not trained with.
+func validated(list []PhaseStretch) []PhaseStretch {
+	runs := runsWithoutGradients(list)
+	forward, length := make([]timeline.Nanos, 0, len(runs)), make([]timeline.Nanos, 0, len(runs))
+	for _, r := range runs {
+		if r.batches > 0 {
+			forward, length = append(forward, r.forward), append(length, r.length)
+		}
+	}
+	if len(forward) == 0 {
+		return list
+	}
+	slices.Sort(forward)
+	slices.Sort(length)
+	usual, step := forward[len(forward)/2], length[len(length)/2]
+	for _, r := range runs {
+		if r.batches < 2 || float64(r.forward) < moreForward*float64(usual) {
+			continue
+		}
+		last := r.last
+		if r.trained { // with the last batch
+			last = lastBatch(list, r, step)
+		}
+		list = evaluated(list, r.first, last)
+	}
+	return merged(list)
+}
+
+// run is a row of stretches between two in which gradients are computed or used.
+type run struct {
+	first, last     int // of the stretches: the first of a batch, and the last forward pass
+	batches         int // as far as stacks show what comes between two
+	forward, length timeline.Nanos
+	trained         bool // gradients follow
+}
+
+// prepares is what is done for a batch before its forward pass.
+func prepares(p origin.Phase) bool {
+	return p == origin.Loading || p == origin.Transfer || p == origin.ZeroGrad
+}
+
+// runsWithoutGradients are those behind the first step.
+func runsWithoutGradients(list []PhaseStretch) (runs []run) {
+	begun := slices.IndexFunc(list, func(p PhaseStretch) bool { return begins(p.Phase) })
+	if begun < 0 {
+		return nil
+	}
+	var now run
+	fresh := true // nothing of the batch's forward pass has been seen
+	end := func(trained bool) {
+		if now.trained = trained; now.batches > 0 {
+			now.length = list[now.last].End - list[now.first].Start
+			runs = append(runs, now)
+		}
+		now, fresh = run{first: -1}, true
+	}
+	now.first = -1
+	for i := begun + 1; i < len(list); i++ {
+		switch p := list[i]; {
+		case begins(p.Phase):
+			end(true)
+			continue
+		case prepares(p.Phase):
+			fresh = true
+		case p.Phase == origin.Forward:
+			if fresh {
+				now.batches++
+				fresh = false
+			}
+			now.forward += p.End - p.Start
+			now.last = i
+		default:
+			continue
+		}
+		if now.first < 0 {
+			now.first = i
+		}
+	}
+	end(false)
+	return runs
+}
+
+// lastBatch is the last stretch of a run before those of the batch that is trained with, which take as long as usual.
+func lastBatch(list []PhaseStretch, r run, step timeline.Nanos) int {
+	end := list[r.last].End
+	seen := false // what prepares the last batch
+	at := r.last
+	for ; at > r.first; at-- {
+		p := list[at]
+		if seen && p.Phase == origin.Forward || end-p.Start > step+step/2 {
+			break
+		}
+		seen = seen || prepares(p.Phase)
+	}
+	for at > r.first && list[at].Phase != origin.Forward {
+		at--
+	}
+	return at
+}
+
+// evaluated makes an evaluation of stretches, but for what is told apart within one.
+func evaluated(list []PhaseStretch, first, last int) []PhaseStretch {
+	for i := first; i <= last; i++ {
+		if p := list[i].Phase; p == origin.OtherPhase || !p.Within(origin.Evaluation) {
+			list[i].Phase = origin.Evaluation
+		}
+	}
+	return list
+}
+
+// merged joins neighbours of one phase.
+func merged(list []PhaseStretch) []PhaseStretch {
+	out := list[:0]
+	for _, p := range list {
+		if n := len(out); n > 0 && out[n-1].Phase == p.Phase && out[n-1].End == p.Start {
+			out[n-1].End = p.End
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}

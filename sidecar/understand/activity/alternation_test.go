@@ -1,0 +1,80 @@
+package activity
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+)
+
+// A loop that trains and validates by turns has the same stacks in both: batches that no gradients follow are validated with.
+func TestALoopThatTrainsAndValidatesByTurns(t *testing.T) {
+	const (
+		loader = site + "torch/utils/data/dataloader.py"
+		text   = `for phase in ["train", "val"]:
+    for x, y in loaders[phase]:
+        optimizer.zero_grad()
+        with torch.set_grad_enabled(%s):
+            loss = criterion(model(x), y)
+            if phase == "train":
+                loss.backward()
+                optimizer.step()
+        total += loss.item()
+`
+	)
+	phases := func(condition, happened string) string {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Sources = []timeline.Source{{File: cellFile, Text: fmt.Sprintf(text, condition)}}
+			r.Target.Cell, r.Target.PID = &timeline.Cell{File: cellFile, Text: r.Sources[0].Text}, 7
+			r.Processes = []timeline.Process{{PID: 7}}
+		})
+		id := b.Thread(timeline.Thread{PID: 7, Main: true, RunsCell: true})
+		in := func(line int, function, file string) timeline.NodeID {
+			cell := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: line, FirstLine: 1}))
+			if function == "" {
+				return cell
+			}
+			return b.Child(cell, b.Frame(timeline.Frame{Function: function, File: file, Line: 5, FirstLine: 4}))
+		}
+		nodes := map[rune]timeline.NodeID{
+			'l': in(2, "_BaseDataLoaderIter.__next__", loader), 'z': in(3, "Optimizer.zero_grad", site+"torch/optim/optimizer.py"),
+			'f': in(5, "Module._call_impl", torchModule), 'b': in(7, "Tensor.backward", site+"torch/_tensor.py"),
+			'o': in(8, "Optimizer.profile_hook_step.<locals>.wrapper", site+"torch/optim/optimizer.py"), '.': in(9, "", ""),
+		}
+		for i, what := range happened {
+			b.Set(id, timeline.Nanos(i)*sec, nodes[what], timeline.StatePython, false)
+		}
+		rec := b.Snapshot(timeline.Nanos(len(happened)) * sec)
+		letters := map[origin.Phase]string{
+			origin.Loading: "l", origin.ZeroGrad: "z", origin.Forward: "f", origin.Backward: "b", origin.Optimizer: "o",
+			origin.OtherPhase: ".", origin.Evaluation: "E", origin.StartUp: ".",
+		}
+		var got strings.Builder
+		for _, p := range NewStacks(rec, NewSource(rec, nil)).Phases(&rec.Threads[0]) {
+			got.WriteString(strings.Repeat(letters[p.Phase], int((p.End-p.Start)/sec)))
+		}
+		return got.String()
+	}
+	const byTurns = `phase == "train"`
+	for _, test := range []struct{ name, condition, happened, want string }{
+		{"a validation between two epochs", byTurns,
+			"lzfbo.lzfbo.lzfbo.lzf.lzf.lzf.lzfbo.lzfbo.", "lzfbo.lzfbo.lzfbo.EEEEEEEEEEE.lzfbo.lzfbo."},
+		{"and at the end, with what follows it", byTurns,
+			"lzfbo.lzfbo.lzfbo.lf.lf.lf..", "lzfbo.lzfbo.lzfbo.EEEEEEEE.."},
+		{"whose last batch no stack shows the begin of", byTurns,
+			"lzfbo.lzfbo.lzfbo.lzf.lzf.fff.ffff.fbo.", "lzfbo.lzfbo.lzfbo.EEEEEEEEEEEEEEEE.fbo."},
+		{"one long step is none", byTurns,
+			"lzfbo.lzfbo.lzfbo.lzffffffbo.lzfbo.", "lzfbo.lzfbo.lzfbo.lzffffffbo.lzfbo."},
+		{"what came before the first step is not known", byTurns,
+			"lzf.lzf.lzfbo.lzfbo.", "lzf.lzf.lzfbo.lzfbo."},
+		{"gradients that several batches add up to are a training's", "True",
+			"lzfbo.lzfbo.lzfbo.lzf.lzf.lzf.lzfbo.lzfbo.", "lzfbo.lzfbo.lzfbo.lzf.lzf.lzf.lzfbo.lzfbo."},
+	} {
+		if got := phases(test.condition, test.happened); got != test.want {
+			t.Errorf("%s:\n%s got\n%s want\n%s", test.name, test.happened, got, test.want)
+		}
+	}
+}
