@@ -115,6 +115,17 @@ def test_a_cells_time_is_the_kernels_own(tmp_path: Path) -> None:
         assert row["duration_ns"] / 1e9 == pytest.approx((end - begin).total_seconds(), abs=1e-4)
 
 
+def test_cells_that_are_over_at_once_are_all_there(tmp_path: Path) -> None:
+    """As many as are executed before the first is put away, and the last one with its own time."""
+    notebook = write(tmp_path / "n.ipynb", *[f"x{i} = {i}" for i in range(80)], "import time\ntime.sleep(0.2)", "1 / 0")
+    run(notebook, "-o", tmp_path / "page.json")
+    cells = json.loads((tmp_path / "page.json").read_text())["cells"]
+    assert [cell["number"] for cell in cells] == list(range(1, 83))
+    assert 0.2e9 <= cells[80]["duration_ns"] < 1e9, cells[80]
+    assert cells[80]["headline"].startswith("Slept"), cells[80]
+    assert cells[81]["outcome"].startswith("error"), cells[81]
+
+
 def test_a_cell_that_keeps_the_gil_is_one_row(tmp_path: Path) -> None:
     """The kernel's messages of such a cell come when it is over."""
     notebook = write(tmp_path / "n.ipynb", "x = 1", KEEPS_THE_GIL.replace("40", "120"), KEEPS_THE_GIL, "x = 2")

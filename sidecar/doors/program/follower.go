@@ -219,11 +219,11 @@ func (k *follower) record(id string, w *watched) error {
 	return nil
 }
 
-// takeLast takes what the process said before its end: of several cells that ended then.
-// The connection breaks behind its last message.
+// takeLast takes what the process said before its end: of several cells that ended then, and of those that began and ended
+// while the ones before were put away. The connection breaks behind its last message.
 func (k *follower) takeLast() error {
 	timeout := time.After(lastWait)
-	for len(k.running) > 0 {
+	for {
 		select {
 		case <-timeout:
 			return nil
@@ -231,14 +231,11 @@ func (k *follower) takeLast() error {
 			if !ok || e.Kind == jupyter.Disconnected {
 				return nil
 			}
-			if e.Kind == jupyter.CellEnded {
-				if err := k.take(e); err != nil {
-					return err
-				}
+			if err := k.take(e); err != nil {
+				return err
 			}
 		}
 	}
-	return nil
 }
 
 func (k *follower) endAll(outcome string) error {
@@ -252,11 +249,11 @@ func (k *follower) endAll(outcome string) error {
 // cutAll ends the recordings of the cells that were running when the process ended.
 func (k *follower) cutAll(at int64) error {
 	for id, w := range k.running {
-		rec, err := k.recorded(id, id, recorder.Ending{At: at})
+		seen, err := k.recorded(id, id, recorder.Ending{At: at})
 		if err != nil {
 			return err
 		}
-		w.rec = rec
+		w.rec = seen()
 		k.cut = append(k.cut, w)
 	}
 	return nil
@@ -265,15 +262,20 @@ func (k *follower) cutAll(at int64) error {
 // end ends the recording of a cell, which put out what msgID did.
 func (k *follower) end(id, msgID, outcome string) error {
 	w := k.running[id]
-	rec, err := k.recorded(id, msgID, recorder.Ending{Outcome: outcome})
+	seen, err := k.recorded(id, msgID, recorder.Ending{Outcome: outcome})
 	if err != nil {
 		return err
 	}
-	k.show(w, rec)
+	if g := k.options.gathered; g != nil {
+		g.add(k.tools, w, seen)
+		return nil
+	}
+	k.show(w, seen())
 	return nil
 }
 
-func (k *follower) recorded(id, msgID string, ending recorder.Ending) (*timeline.Recording, error) {
+// recorded stops the recording of a cell, which a function returns as soon as it is known.
+func (k *follower) recorded(id, msgID string, ending recorder.Ending) (seen func() *timeline.Recording, err error) {
 	w := k.running[id]
 	delete(k.running, id)
 	ending.Sources = w.sources()
@@ -286,18 +288,23 @@ func (k *follower) recorded(id, msgID string, ending recorder.Ending) (*timeline
 	if !w.ended.IsZero() { // what the kernel does until the message is read is not the cell's
 		ending.At = monotonic(w.ended)
 	}
-	rec, err := k.recorder.End(w.recording, ending)
-	if err == nil && rec.Target.Cell != nil {
-		rec.Target.Cell.ExecutionCount = w.cell.ExecutionCount // of one that was recorded before its message came
+	stopped, err := k.recorder.Stop(w.recording, ending)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case err != nil:
-	case w.length() > 0:
-		profiler.MarkLate(rec, w.late(), w.length())
-	case w.already:
-		rec.Notes = append(rec.Notes, metNote)
-	}
-	return rec, err
+	return func() *timeline.Recording {
+		rec := stopped()
+		if rec.Target.Cell != nil {
+			rec.Target.Cell.ExecutionCount = w.cell.ExecutionCount // of one that was recorded before its message came
+		}
+		switch length := w.length(); {
+		case length > 0:
+			profiler.MarkLate(rec, max(w.late(), length-time.Duration(rec.Duration)), length)
+		case w.already:
+			rec.Notes = append(rec.Notes, metNote)
+		}
+		return rec
+	}, nil
 }
 
 // monotonic is the CLOCK_MONOTONIC of a time by the wall clock, of a moment ago.

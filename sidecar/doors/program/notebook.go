@@ -297,7 +297,7 @@ func (e *execution) wait(o Options) Exit {
 	return exitOf(e.cmd.ProcessState)
 }
 
-// gathered takes the cells of an executed notebook. What each of them was is found out by a goroutine of its own, since the
+// gathered takes the cells of an executed notebook. What each of them was is found out by goroutines of their own, since the
 // one that follows the kernel has the next cell to begin, and mostly when the notebook has ended: to analyse and to draw a
 // short cell takes more CPU time than the cell, which the next ones would lack on a machine without a free CPU.
 type gathered struct {
@@ -305,10 +305,18 @@ type gathered struct {
 	ready    func() // the cells are followed
 	terminal bool   // each cell is shown when it has ended
 	to       io.Writer
-	waiting  []endedCell    // to be analysed later
-	length   timeline.Nanos // of their recordings
-	ended    chan endedCell
+	cut      string // why the last cell was interrupted, if that is known; before cells is called
+	stopped  chan stoppedCell
+	waiting  chan []endedCell   // those to be analysed later, when stopped is closed
+	ended    chan endedCell     // to be analysed
 	analysed chan []glance.Cell // all of them, when ended is closed
+}
+
+// stoppedCell is a cell of an executed notebook whose recording comes to rest.
+type stoppedCell struct {
+	tools Tools
+	watched
+	seen func() *timeline.Recording
 }
 
 // endedCell is a cell of an executed notebook that is to be analysed.
@@ -325,7 +333,11 @@ const (
 )
 
 func gather(tools func(pid int) Tools, o Options) *gathered {
-	g := &gathered{tools: tools, terminal: o.Terminal, to: o.Messages, ended: make(chan endedCell, maxWaiting), analysed: make(chan []glance.Cell, 1)}
+	g := &gathered{
+		tools: tools, terminal: o.Terminal, to: o.Messages, stopped: make(chan stoppedCell, maxWaiting), waiting: make(chan []endedCell, 1),
+		ended: make(chan endedCell, maxWaiting), analysed: make(chan []glance.Cell, 1),
+	}
+	go g.take()
 	go func() {
 		var cells []glance.Cell
 		for e := range g.ended {
@@ -336,41 +348,61 @@ func gather(tools func(pid int) Tools, o Options) *gathered {
 	return g
 }
 
-func (g *gathered) add(t Tools, w *watched, rec *timeline.Recording) {
-	g.waiting = append(g.waiting, endedCell{t, *w, rec})
-	if rec.Target.Cell.Outcome == interrupted {
-		return // why is known later: endedBy
+func (g *gathered) add(t Tools, w *watched, seen func() *timeline.Recording) {
+	g.stopped <- stoppedCell{t, *w, seen}
+}
+
+// take takes the recordings in the order of the cells.
+func (g *gathered) take() {
+	var waiting []endedCell
+	var length timeline.Nanos // of their recordings
+	for s := range g.stopped {
+		e := endedCell{s.tools, s.watched, s.seen()}
+		waiting = append(waiting, e)
+		if e.rec.Target.Cell.Outcome == interrupted {
+			continue // why is known later: cut
+		}
+		if length += e.rec.Duration; g.terminal || len(waiting) >= maxWaiting || length > maxWaitingLength {
+			g.hand(waiting)
+			waiting, length = nil, 0
+		}
 	}
-	if g.length += rec.Duration; g.terminal || len(g.waiting) == maxWaiting || g.length > maxWaitingLength {
-		g.hand()
-	}
+	g.waiting <- waiting
 }
 
 // endedBy says why the last cell was interrupted, if it was.
-func (g *gathered) endedBy(cut string) {
-	if n := len(g.waiting); n > 0 && g.waiting[n-1].rec.Target.Cell.Outcome == interrupted && cut == timedOut {
-		g.waiting[n-1].rec.Target.Cell.Outcome = timedOut
-	}
-}
+func (g *gathered) endedBy(cut string) { g.cut = cut }
 
-// hand hands what waits to the goroutine that analyses it.
-func (g *gathered) hand() {
-	for _, e := range g.waiting {
+// hand hands cells to the goroutine that analyses them.
+func (g *gathered) hand(cells []endedCell) {
+	for _, e := range cells {
 		g.ended <- e
 	}
-	g.waiting, g.length = nil, 0
 }
 
 // cells are all cells; none is added afterwards.
 func (g *gathered) cells() []glance.Cell {
-	g.hand()
+	close(g.stopped)
+	waiting := <-g.waiting
+	if n := len(waiting); n > 0 && waiting[n-1].rec.Target.Cell.Outcome == interrupted && g.cut == timedOut {
+		waiting[n-1].rec.Target.Cell.Outcome = timedOut
+	}
+	g.hand(waiting)
 	close(g.ended)
 	return <-g.analysed
 }
 
+// mostlyMissed is the share of a cell's time from which on it had run before its recording began that nothing is said of it:
+// what is left would be taken for the cell.
+const mostlyMissed = 0.9
+
 func (g *gathered) analyse(e endedCell) glance.Cell {
 	rec := e.rec
 	c := glance.Cell{Number: e.cell.ExecutionCount, Code: glance.FirstLine(e.cell.Text), Duration: time.Duration(rec.Duration), Outcome: rec.Target.Cell.Outcome}
+	if length := e.length(); length > 0 && float64(rec.Duration) <= (1-mostlyMissed)*float64(length) {
+		c.Duration, c.Missing = length, "it had ended when its recording began"
+		return c
+	}
 	err := func() (err error) {
 		defer func() {
 			if p := recover(); p != nil { // the next cell may fare better

@@ -76,7 +76,7 @@ func (k *follower) show(w *watched, rec *timeline.Recording) {
 		return
 	}
 	if g := k.options.gathered; g != nil {
-		g.add(k.tools, w, rec)
+		g.add(k.tools, w, func() *timeline.Recording { return rec })
 		return
 	}
 	files := k.files(w)

@@ -182,6 +182,26 @@ func TestSourcesAreBoundedAndTheCellsOwnWins(t *testing.T) {
 	}
 }
 
+// Workers run functions that were sent to them by value, which name no file.
+func TestCellsComeWithTheFunctionsThatWereSentToWorkers(t *testing.T) {
+	var b sourceBook
+	b.add(
+		timeline.Source{File: "1.py", ExecutionCount: 1, Text: "def work(n):\n    return n"},
+		timeline.Source{File: "2.py", ExecutionCount: 2, Text: "def other(n):\n    return n"},
+		timeline.Source{File: "3.py", ExecutionCount: 3, Text: "twice = lambda n: 2 * n"},
+	)
+	for function, want := range map[string]string{"work": "1.py", "Outer.other": "2.py", "<lambda>": "3.py", "missing": ""} {
+		rec := &timeline.Recording{Frames: []timeline.Frame{{File: timeline.SentCode, Function: function}}}
+		var got string
+		for _, s := range b.of(rec) {
+			got += s.File
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", function, got, want)
+		}
+	}
+}
+
 func TestCellsWithMagicsComeWithWhatTheirMagicsCompiled(t *testing.T) {
 	var b sourceBook
 	b.add(timeline.Source{File: "3.py", ExecutionCount: 3, Text: "%%time\ndef f():\n    pass"}, timeline.Source{File: "4.py", ExecutionCount: 4, Text: "g()"})

@@ -322,10 +322,20 @@ func (r *Recorder) joinLocked(c *cell) {
 
 // End stops recording and returns what was seen between the cell's start and end.
 func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
+	seen, err := r.Stop(id, ending)
+	if err != nil {
+		return nil, err
+	}
+	return seen(), nil
+}
+
+// Stop stops recording. What was seen is returned by a function that waits until the collectors have come to rest, which
+// takes some milliseconds: the next recording may begin meanwhile.
+func (r *Recorder) Stop(id string, ending Ending) (seen func() *timeline.Recording, err error) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	c, run := r.cells[id], r.run
 	if c == nil {
-		r.mu.Unlock()
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, id)
 	}
 	delete(r.cells, id)
@@ -341,26 +351,28 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	last := len(r.cells) == 0
 	if last {
 		r.run = nil
+		run.cancel()
 	}
 	r.publishCoroutinesLocked()
 	target := r.opts.Target
-	r.mu.Unlock()
 
-	b := run.Builder
-	for _, m := range ending.Marks {
-		b.Mark(m.in(b, 0))
-	}
-	if last {
-		run.stop()
-	}
-	rec := b.Snapshot(max(b.Since(now), b.Since(ended))).Slice(b.Since(started), b.Since(ended))
-	r.complete(rec, run, func() { c.describe(rec, target, ending, c.first && last) })
-	if len(ending.Files) > 0 {
-		r.mu.Lock()
-		rec.Sources = r.sources.of(rec, ending.Files...)
-		r.mu.Unlock()
-	}
-	return rec, nil
+	return func() *timeline.Recording {
+		b := run.Builder
+		for _, m := range ending.Marks {
+			b.Mark(m.in(b, 0))
+		}
+		if last {
+			run.stop()
+		}
+		rec := b.Snapshot(max(b.Since(now), b.Since(ended))).Slice(b.Since(started), b.Since(ended))
+		r.complete(rec, run, func() { c.describe(rec, target, ending, c.first && last) })
+		if len(ending.Files) > 0 {
+			r.mu.Lock()
+			rec.Sources = r.sources.of(rec, ending.Files...)
+			r.mu.Unlock()
+		}
+		return rec
+	}, nil
 }
 
 // complete adds to what was seen what is known besides. own adds what is true of the
@@ -518,6 +530,6 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 	s.Truncated -= c.before.Truncated
 	s.CPU = -1
 	rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
-		ID: timeline.NoteEstimated, What: "number of samples", Reason: "estimated from the interval: concurrent cells shared one sampler",
+		ID: timeline.NoteEstimated, What: "number of samples", Reason: "estimated from the interval: the recording of another cell had not ended when its own began",
 	})
 }

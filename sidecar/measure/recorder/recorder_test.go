@@ -244,6 +244,35 @@ func TestASlowCollectorHoldsUpNeitherBeginNorEnd(t *testing.T) {
 	})
 }
 
+// A cell begins while the recording of the one before comes to rest, with a run of its own.
+func TestTheNextRecordingBeginsWhileOneIsPutAway(t *testing.T) {
+	figures := &fakeFigures{release: make(chan struct{})}
+	r := newTestRecorder(&fakeStacks{}, figures)
+	defer r.Close()
+	mustBegin(t, r, Spec{ID: "a"})
+	time.Sleep(5 * time.Millisecond)
+	seen, err := r.Stop("a", Ending{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBegin(t, r, Spec{ID: "b"})
+	if _, err := r.Stop("a", Ending{}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("stopped twice: %v", err)
+	}
+	time.Sleep(5 * time.Millisecond)
+	close(figures.release)
+	next := mustEnd(t, r, "b", Ending{})
+	before := seen()
+	for name, rec := range map[string]*timeline.Recording{"the one before": before, "the next": next} {
+		if len(rec.Threads) != 1 || rec.Sampling.Samples != 10 || hasNote(rec, "number of samples") {
+			t.Errorf("%s: %d threads, %d samples, notes %v", name, len(rec.Threads), rec.Sampling.Samples, rec.Notes)
+		}
+	}
+	if end := before.Origin + int64(before.Duration); end > next.Origin {
+		t.Errorf("the one before ends %v after the begin of the next", time.Duration(end-next.Origin))
+	}
+}
+
 func TestCollectorsErrorsAndPanicsAreNotes(t *testing.T) {
 	r := newTestRecorder(&fakeStacks{}, &fakeFigures{err: errors.New("no such file")}, &fakeFigures{panics: true})
 	mustBegin(t, r, Spec{ID: "a"})

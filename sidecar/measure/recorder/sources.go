@@ -66,7 +66,8 @@ func sizeOf(s timeline.Source) int { return len(s.Text) + len(s.File) + 8*len(s.
 
 // of returns the sources of the files that rec's frames name, and its cell's own,
 // which wins: equal cells share a file name. Functions that cell magics compiled
-// name no cell: where there are such, all cells with magics are returned, too.
+// name no cell: where there are such, all cells with magics are returned, too. Nor do those that were
+// sent to another process by value: those cells are, too, that have a function of such a name.
 func (b *sourceBook) of(rec *timeline.Recording, files ...string) []timeline.Source {
 	var out []timeline.Source
 	seen := make(map[string]bool)
@@ -82,7 +83,7 @@ func (b *sourceBook) of(rec *timeline.Recording, files ...string) []timeline.Sou
 		c.Text = clipText(c.Text)
 		add(b.ofCell(c))
 	}
-	magics := false
+	magics, sent := false, make(map[string]bool)
 	for _, f := range files {
 		for _, s := range b.byFile[f] {
 			add(s)
@@ -90,6 +91,9 @@ func (b *sourceBook) of(rec *timeline.Recording, files ...string) []timeline.Sou
 	}
 	for _, f := range rec.Frames {
 		magics = magics || isOfMagic(f.File)
+		if f.File == timeline.SentCode {
+			sent[nameOf(f.Function)] = true
+		}
 		if !seen[f.File] {
 			seen[f.File] = true
 			for _, s := range b.byFile[f.File] {
@@ -97,9 +101,11 @@ func (b *sourceBook) of(rec *timeline.Recording, files ...string) []timeline.Sou
 			}
 		}
 	}
-	if magics {
-		b.eachWithMagic(add)
-	}
+	b.each(func(s timeline.Source) {
+		if magics && hasMagic(s) || len(sent) > 0 && hasFunction(s, sent) {
+			add(s)
+		}
+	})
 	return out
 }
 
@@ -119,16 +125,31 @@ func isOfMagic(file string) bool {
 	return strings.HasPrefix(file, "<timed ") || file == "<magic-timeit>"
 }
 
-// eachWithMagic visits the sources of cells that begin with a cell magic.
-func (b *sourceBook) eachWithMagic(visit func(timeline.Source)) {
+func (b *sourceBook) each(visit func(timeline.Source)) {
 	for _, file := range b.order {
 		for _, s := range b.byFile[file] {
-			if strings.HasPrefix(strings.TrimLeft(s.Text, "\n"), "%%") {
-				visit(s)
-			}
+			visit(s)
 		}
 	}
 }
+
+// hasMagic reports whether a cell begins with a cell magic.
+func hasMagic(s timeline.Source) bool {
+	return strings.HasPrefix(strings.TrimLeft(s.Text, "\n"), "%%")
+}
+
+// hasFunction reports whether a cell may define a function of one of the names.
+func hasFunction(s timeline.Source, names map[string]bool) bool {
+	for name := range names {
+		if strings.Contains(s.Text, "def "+name) || name == "<lambda>" && strings.Contains(s.Text, "lambda") {
+			return true
+		}
+	}
+	return false
+}
+
+// nameOf is a function's own name, without what it is defined in.
+func nameOf(function string) string { return function[strings.LastIndexByte(function, '.')+1:] }
 
 // clipText cuts a source at a line's end. The rest's lines stay numbers.
 func clipText(text string) string {

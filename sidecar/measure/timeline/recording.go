@@ -71,6 +71,10 @@ const (
 	NumWaits = int(WaitOther) + 1
 )
 
+// SentCode is the file of functions that cloudpickle has sent by value: those of notebooks and of __main__, as the
+// modules of libraries are sent by name.
+const SentCode = "<dynamic-code>"
+
 // Frame is one Python function at one of its lines. Leaf notes are known by
 // Native: "in C, on the CPU", "in poll", "waiting for a lock"; empty otherwise.
 type Frame struct {

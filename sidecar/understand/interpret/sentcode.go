@@ -13,13 +13,13 @@ import (
 // the function's name and first line. Where cells of different text define such a function the file stays unknown. It
 // shares with rec what it does not change.
 func withSentCode(rec *timeline.Recording) *timeline.Recording {
-	if len(rec.Sources) == 0 || !slices.ContainsFunc(rec.Frames, func(f timeline.Frame) bool { return f.File == origin.SentCode }) {
+	if len(rec.Sources) == 0 || !slices.ContainsFunc(rec.Frames, func(f timeline.Frame) bool { return f.File == timeline.SentCode }) {
 		return rec
 	}
 	out := *rec
 	out.Frames = slices.Clone(rec.Frames)
 	for i := range out.Frames {
-		if f := &out.Frames[i]; f.File == origin.SentCode {
+		if f := &out.Frames[i]; f.File == timeline.SentCode {
 			if cell := definedIn(rec.Sources, f.Function, f.FirstLine); cell != "" {
 				f.File = cell
 			}

@@ -36,10 +36,6 @@ var ownerNames = [...]string{"generated", "cell", "script", "module", "library",
 
 func (o Owner) String() string { return ownerNames[o] }
 
-// SentCode is the file of functions that cloudpickle has sent by value: those of notebooks and of __main__, as the
-// modules of libraries are sent by name.
-const SentCode = "<dynamic-code>"
-
 // Own reports whether the user wrote the code and can change it. An unknown owner is taken for the user:
 // what a program has below a folder of sys.path of its own outnumbers the packages without a line.
 func (o Owner) Own() bool { return o == Cell || o == Script || o == Module || o == Unknown }
@@ -133,7 +129,7 @@ func (f *Files) facts(file string) fileFacts {
 
 func (f *Files) find(file string) place {
 	switch {
-	case file == SentCode:
+	case file == timeline.SentCode:
 		return place{Origin: Origin{Owner: Unknown}}
 	case f.cells[file]:
 		return place{Origin: Origin{Owner: Cell}}
