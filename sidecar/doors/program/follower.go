@@ -203,7 +203,7 @@ func (k *follower) take(e jupyter.Event) error {
 func (k *follower) record(id string, w *watched) error {
 	spec := recorder.Spec{
 		ID: id, Interval: k.options.Interval, FigureInterval: k.options.FigureInterval, Children: k.options.Children,
-		Cell: w.cell, Sources: w.sources(),
+		Cell: w.cell, Sources: w.sources(k.names),
 	}
 	if _, err := k.recorder.Begin(spec); err != nil {
 		return err
@@ -278,7 +278,7 @@ func (k *follower) end(id, msgID, outcome string) error {
 func (k *follower) recorded(id, msgID string, ending recorder.Ending) (seen func() *timeline.Recording, err error) {
 	w := k.running[id]
 	delete(k.running, id)
-	ending.Sources = w.sources()
+	ending.Sources = w.sources(k.names)
 	if out, ok := k.observer.Output(msgID); ok {
 		ending.Output = &timeline.Output{Messages: out.Messages, Bytes: out.Bytes, AtLeast: out.AtLeast}
 	}

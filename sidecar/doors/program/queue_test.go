@@ -2,8 +2,11 @@ package program
 
 import (
 	"os"
+	"reflect"
 	"testing"
 	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 func TestWaitingForACPUWithinACell(t *testing.T) {
@@ -69,6 +72,22 @@ func TestALengthByTheKernelsTimes(t *testing.T) {
 	} {
 		if got := c.w.length(); got != c.want {
 			t.Errorf("%v to %v: %v, want %v", c.w.sent, c.w.ended, got, c.want)
+		}
+	}
+}
+
+// %%capture runs the rest of its cell as one of its own, which has another file.
+func TestACellsTextAndWhatItsMagicRuns(t *testing.T) {
+	names := func(code string) string { return "file of " + code }
+	for text, want := range map[string][]timeline.Source{
+		"":                          nil,
+		"x = 1":                     {{File: "own", ExecutionCount: 3, Text: "x = 1"}},
+		"%%capture":                 {{File: "own", ExecutionCount: 3, Text: "%%capture"}},
+		"\n%%capture out\nx = 1\ny": {{File: "own", ExecutionCount: 3, Text: "\n%%capture out\nx = 1\ny"}, {File: "file of x = 1\ny\n", ExecutionCount: 3, Text: "x = 1\ny\n", Nested: true}},
+	} {
+		w := watched{cell: &timeline.Cell{File: "own", ExecutionCount: 3, Text: text}}
+		if got := w.sources(names); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -45,12 +46,19 @@ func (w *watched) late() time.Duration {
 	return max(w.began.Sub(w.sent), 0)
 }
 
-// sources is the text of the cell, where it is known.
-func (w *watched) sources() []timeline.Source {
+// sources are the text of the cell, where it is known, and what a magic at its top runs, as %%capture runs the rest as
+// a cell of its own. names has the files of cells by their texts.
+func (w *watched) sources(names func(code string) string) []timeline.Source {
 	if w.cell.Text == "" {
 		return nil
 	}
-	return []timeline.Source{{File: w.cell.File, ExecutionCount: w.cell.ExecutionCount, Text: w.cell.Text}}
+	own := timeline.Source{File: w.cell.File, ExecutionCount: w.cell.ExecutionCount, Text: w.cell.Text}
+	magic, body, ok := strings.Cut(strings.TrimLeft(w.cell.Text, "\n"), "\n")
+	if !ok || !strings.HasPrefix(magic, "%%") {
+		return []timeline.Source{own}
+	}
+	body = strings.TrimSuffix(body, "\n") + "\n" // as IPython hands it on
+	return []timeline.Source{own, {File: names(body), ExecutionCount: w.cell.ExecutionCount, Text: body, Nested: true}}
 }
 
 // What the end of the kernel's process was for the cell that it cut short.

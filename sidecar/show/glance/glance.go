@@ -7,6 +7,7 @@ package glance
 
 import (
 	"math"
+	"regexp"
 	"strings"
 	"time"
 
@@ -181,12 +182,19 @@ func (c *Cell) Draw(r *report.View) error {
 	return nil
 }
 
-// FirstLine is the first line of a cell's text that says something: no magic and no comment, unless it has nothing else.
+// otherLanguage is a magic at the top of a cell whose text is not run as Python's in this kernel: the row would claim what the
+// cell does not do.
+var otherLanguage = regexp.MustCompile(`^%%(!|bash|cmd|html|HTML|javascript|js|latex|markdown|perl|pypy|python[23]?|ruby|R|script|sh|sql|svg|SVG|system|sx|writefile|file)\b`)
+
+// FirstLine is the first line of a cell's text that says something: no comment and no magic, unless it has nothing else or
+// is not run as what it looks like.
 func FirstLine(text string) (first string) {
 	for line := range strings.Lines(text) {
 		switch line = strings.TrimSpace(line); {
 		case line == "":
 		case !strings.HasPrefix(line, "%") && !strings.HasPrefix(line, "#"):
+			return line
+		case first == "" && otherLanguage.MatchString(line):
 			return line
 		case first == "":
 			first = line

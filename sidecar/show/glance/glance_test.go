@@ -229,6 +229,9 @@ func TestTheFirstLineThatSaysSomething(t *testing.T) {
 		"# a word\n":                         "# a word",
 		"\n%pip install numpy":               "%pip install numpy",
 		"":                                   "",
+		"%%writefile a.py\ndef f(): pass":    "%%writefile a.py",
+		"%%bash\necho hi":                    "%%bash",
+		"%%time\nfit(x)":                     "fit(x)",
 		"x = 1\ny = 2":                       "x = 1",
 	} {
 		if got := FirstLine(text); got != want {

@@ -41,6 +41,9 @@ type FunctionTime struct {
 	Name  string
 	Place Place
 	Nanos timeline.Nanos
+	// Most is the function's line with the most time, of MostNanos; of a line itself there is none.
+	Most      Place
+	MostNanos timeline.Nanos
 }
 
 // OwnFunctions are the functions of the user's own in whose lines the thread spent its time in states
@@ -48,6 +51,7 @@ type FunctionTime struct {
 func (t *Reading) OwnFunctions(fits func(Cause) bool) []FunctionTime {
 	type function struct{ file, name string }
 	sums := make(map[function]*FunctionTime)
+	lines := make(map[function]map[Place]timeline.Nanos)
 	for length, frame := range EachSpan(t, func(stack []timeline.FrameID, cause Cause, _ Place) (f timeline.Frame) {
 		if i := t.stacks.ownest(stack); i >= 0 && fits(cause) {
 			f = t.stacks.Rec.Frames[stack[i]]
@@ -60,17 +64,19 @@ func (t *Reading) OwnFunctions(fits func(Cause) bool) []FunctionTime {
 		}
 		key, at := function{frame.File, name}, Place{frame.File, frame.FirstLine}
 		if sums[key] == nil {
-			sums[key] = &FunctionTime{name, at, 0}
+			sums[key], lines[key] = &FunctionTime{Name: name, Place: at}, make(map[Place]timeline.Nanos)
 		}
 		f := sums[key]
 		f.Nanos += length
+		lines[key][Place{frame.File, frame.Line}] += length
 		if at.Line < f.Place.Line {
 			f.Place = at
 		}
 	}
 	list := make([]FunctionTime, 0, len(sums))
-	for _, f := range sums {
-		f.Place = t.stacks.definition(f.Place)
+	for key, f := range sums {
+		f.Place, f.Most = t.stacks.definition(f.Place), MostOf(lines[key])
+		f.MostNanos = lines[key][f.Most]
 		list = append(list, *f)
 	}
 	slices.SortFunc(list, func(a, b FunctionTime) int {

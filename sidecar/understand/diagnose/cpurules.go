@@ -44,6 +44,9 @@ func hostRule(add func(*evidence, activity.Account, *measured), causes ...activi
 const (
 	leadingShare  = 0.25
 	leadingErrors = 3
+	// leadsFunction is the share of a function's time from which on its line is named: two lines of a loop that take turns
+	// have half each, but for chance.
+	leadsFunction = 0.6
 )
 
 // computing is the time on the CPU: one line stands out, or leads a little, or
@@ -80,6 +83,9 @@ func computing(e *evidence) measured {
 		switch list := e.main.OwnFunctions(spends); {
 		case len(list) > 0 && float64(list[0].Nanos) >= activity.MostShare*float64(a.Total):
 			m.Name, m.Place, m.PlaceTime = list[0].Name, list[0].Place, list[0].Nanos
+			if float64(list[0].MostNanos) >= leadsFunction*float64(list[0].Nanos) {
+				m.Next, m.NextTime = list[0].Most, list[0].MostNanos
+			}
 		default:
 			if m.Functions = leading(list, a.Total, mostFunctions); m.Functions == nil {
 				m.Lines = leading(e.main.OwnLines(spends), a.Total, mostLines)

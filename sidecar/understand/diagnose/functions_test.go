@@ -70,6 +70,38 @@ func TestFunctionsAreNamedWhereNoLineStandsOut(t *testing.T) {
 	}
 }
 
+// Of a function that is named its line is, too, where that has most of it: another function's line has as much.
+func TestAFunctionsLineIsNamedWhereItHasMostOfIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines  []int // of five turns, which three of another function's line follow
+		others int   // lines of the other function
+		want   int
+	}{
+		"two lines by turns":   {[]int{10, 11, 10, 11, 12, 0, 0, 0}, 2, 0},
+		"one has three fifths": {[]int{10, 10, 11, 10, 12, 0, 0, 0}, 1, 10},
+	} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Sources = []timeline.Source{{File: cellFile, Text: "play()\nkeep()\n"}}
+			r.Target.Cell, r.Target.PID = &timeline.Cell{File: cellFile, Text: "play()\nkeep()\n"}, 1
+			r.Processes = []timeline.Process{{PID: 1, Role: "kernel"}}
+		})
+		id := b.Thread(timeline.Thread{PID: 1, Main: true, RunsCell: true})
+		top := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: 1}))
+		for i := range 600 {
+			f := timeline.Frame{Function: "play", FirstLine: 9, File: cellFile, Line: c.lines[i%len(c.lines)]}
+			if i%8 > 4 {
+				f.Function, f.FirstLine, f.Line = "keep", 30, 31+i/8%c.others
+			}
+			b.Set(id, timeline.Nanos(i)*10*ms, b.Child(top, b.Frame(f)), timeline.StatePython, false)
+		}
+		f := Run(b.Snapshot(6 * sec)).Findings[0]
+		if f.ID != NoLineStandsOut || f.Name != "play" || f.Next.Line != c.want {
+			t.Errorf("%s: %s, %s, line %d, want %d", name, f.ID, f.Name, f.Next.Line, c.want)
+		}
+	}
+}
+
 // A cell without functions whose lines share the time, three scores computed one after the other, say, has these lines named.
 func TestLinesThatShareTheTimeAreNamed(t *testing.T) {
 	line := func(number int, length timeline.Nanos) act {

@@ -67,7 +67,7 @@ const (
 	WorkerKilled     FindingID = "worker-killed"      // Process: the first of Count workers that a signal ended, At; Bytes: that it held when last read
 	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores, CutTime
 	Computing        FindingID = "computing"          // Cause, Call, Cores, CutTime
-	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores; Name: the function that has most of it, defined at Place, by PlaceTime; without one, Functions, or Lines of a cell without any
+	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores; Name: the function that has most of it, defined at Place, by PlaceTime, and Next its line that has most of that; without one, Functions, or Lines of a cell without any
 	Imports          FindingID = "imports"            // Modules
 	Drawing          FindingID = "drawing"            // Call
 	Displaying       FindingID = "display"            // Call

@@ -371,7 +371,11 @@ func (s Scope) busyMachine(f diagnose.Finding) string {
 // noLine names the function, where one has most of the time, or those that have a good part of it.
 func (s Scope) noLine(f diagnose.Finding) string {
 	if place := s.Place(f.Place); place != "" && f.Name != "" {
-		return "spent " + s.part(f.PlaceTime) + " in the function " + words.Clean(f.Name, 60) + " (" + place + "); no single line of it stands out"
+		text := "spent " + s.part(f.PlaceTime) + " in the function " + words.Clean(f.Name, 60) + " (" + place + ")"
+		if line := s.Place(f.Next); line != "" {
+			return text + ", most of it in " + line
+		}
+		return text + "; no single line of it stands out"
 	}
 	if len(f.Lines) > 0 {
 		parts := make([]string, len(f.Lines))

@@ -200,6 +200,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(part, func(f *diagnose.Finding) { f.Besides = []activity.Cause{activity.Import, activity.LoadHere} })},
 	diagnose.NoLineStandsOut: {
 		none, with(most2, func(f *diagnose.Finding) { f.Name = "Particle.move" }),
+		with(most2, func(f *diagnose.Finding) { f.Name, f.Next = "Particle.move", activity.Place{File: "cell", Line: 7} }),
 		with(none, func(f *diagnose.Finding) {
 			f.Functions = []activity.FunctionTime{{Name: "winner", Nanos: 2 * second}, {Name: "Board.moves", Nanos: second}}
 		}),
