@@ -281,6 +281,37 @@ func TestABadEndIsShown(t *testing.T) {
 	}
 }
 
+// Processes that were forked one after the other are in the order of time, whatever they used, and each has its exit code where
+// one of them has failed. Those that lived together are by their CPU time.
+func TestProcessesThatFollowEachOtherAreInOrder(t *testing.T) {
+	p := newProgram("python", "/u/train.py")
+	main := p.Thread(timeline.Thread{PID: 1, NativeID: 1, Name: "MainThread", Main: true, RunsCell: true, OnCPU: -1})
+	p.Set(main, 0, p.stack(own("<module>", 9)), timeline.StateWaiting, false)
+	for i := range 3 {
+		number, code, start := i+1, i, timeline.Nanos(i)*second
+		p.start(timeline.Process{Role: timeline.RoleWorker, Number: &number, Command: "train.py", Start: start - second/100, End: start + second, CPU: second/2 + start/8, Exit: &code, Stacks: read})
+	}
+	r := p.report(t, 4*second)
+	rows := func() (list []string) {
+		for _, row := range processesTable(r, 4).rows {
+			end, _, _ := strings.Cut(row.hint, ",")
+			list = append(list, row.name+" "+end)
+		}
+		return list
+	}
+	if got, want := rows(), []string{"worker process 1 exit code 0 at 1.0 s", "worker process 2 exit code 1 at 2.0 s", "worker process 3 exit code 2 at 3.0 s"}; !slices.Equal(got, want) {
+		t.Errorf("rows %q, want %q", got, want)
+	}
+	for i := range r.Processes {
+		if r.Processes[i].EndNS != nil {
+			r.Processes[i].StartNS, r.Processes[i].ExitCode = 0, nil
+		}
+	}
+	if got, want := rows(), []string{"worker process 3 ended at 3.0 s", "worker process 2 ended at 2.0 s", "worker process 1 ended at 1.0 s"}; !slices.Equal(got, want) {
+		t.Errorf("rows %q, want %q", got, want)
+	}
+}
+
 // Shares are by number: a loader that each epoch starts anew has two workers 0, which are one in words. Those that
 // have no numbers have none.
 func TestSharesOfAPoolAreByNumber(t *testing.T) {
