@@ -181,6 +181,9 @@ func (f pool) linesTable(r *report.View) table {
 		t.heading = "What " + words.Clean(r.Processes[f.members[0]].Text, 40) + " did"
 	}
 	did := f.work(r)
+	if whole := workersTime(r); whole > 0 && f.ofEngine() && len(f.members) == len(f.Members) { // as in the headline, and for the regions
+		did.ThreadNS = int64(whole * 1e9)
+	}
 	type place struct{ file, line int }
 	type sum struct {
 		self, incomplete int64
