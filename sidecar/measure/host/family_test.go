@@ -355,6 +355,24 @@ func TestChildrenThatWereThereAreNoGrowth(t *testing.T) {
 	}
 }
 
+// A child that began in the recording is growth though it was there when the family was read first.
+func TestAChildThatBeganBeforeTheFirstReadingIsGrowth(t *testing.T) {
+	p := newFakeProc(t)
+	p.set(fakeProcess{pid: 10, start: 1, children: []int{20, 40}})
+	for pid, start := range map[int]int{20: 2, 40: 150} {
+		p.set(fakeProcess{pid: pid, parent: 10, start: start})
+		p.write(fmt.Sprintf("%d/status", pid), "RssAnon:\t 100 kB\n")
+	}
+	origin := int64(1e9)
+	now := origin + 3e7
+	b := timeline.NewBuilder(timeline.Options{Origin: origin})
+	s := newSampler(New(10, Options{Proc: p.root, Sys: p.root, Clock: func() int64 { return now }}), b, 0)
+	s.read(now, everything)
+	if tr := find(b.Snapshot(b.Since(now)), "own.children"); len(tr.Points) != 2 || tr.Points[0].At != 0 || tr.Points[0].Value != 100<<10 || tr.Points[1].Value != 200<<10 {
+		t.Errorf("%+v", tr.Points)
+	}
+}
+
 // The memory of all is read at first, however many there are.
 func TestManyChildrenThatWereThereAreNoGrowth(t *testing.T) {
 	p := newFakeProc(t)

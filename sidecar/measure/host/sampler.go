@@ -162,16 +162,12 @@ func (s *sampler) reportCPU(at timeline.Nanos) {
 		}
 		return
 	}
-	begun := s.counts["cpu.children"] != nil
+	isFirst := s.held == nil
 	now := s.kinshipNow(at)
-	if before := s.elders(); before != nil && !begun {
-		if before.processes == 0 {
-			s.first, s.alone = before, before
-		} else {
-			s.reportChildren(*before)
-			begun = true
-		}
+	if isFirst {
+		s.reportBefore(now)
 	}
+	begun := s.counts["cpu.children"] != nil
 	used := s.alone != nil && now.cpu > s.alone.cpu // they lived between two readings
 	if !begun && now.processes == 0 && !used {
 		if s.alone = &now; s.first == nil {
@@ -199,21 +195,32 @@ func (s *sampler) kinshipNow(at timeline.Nanos) kinship {
 	return k
 }
 
-// elders is, once, what the descendants that are older than the recording held when the family was first read; nil: all
-// were known then. One that has begun within a tick of the recording is none of them: it may be the recording's.
-func (s *sampler) elders() *kinship {
-	if s.asked == nil {
-		return nil
+// reportBefore completes the first reading by what there was when the recording began, where that is another figure.
+func (s *sampler) reportBefore(now kinship) {
+	before := s.elders()
+	switch {
+	case before.at >= now.at, s.asked == nil && before.processes == now.processes:
+	case before.processes == 0:
+		s.first, s.alone = &before, &before
+	default:
+		s.reportChildren(before)
 	}
-	k := kinship{at: *s.asked}
-	s.asked = nil
+}
+
+// elders is what the descendants that are older than the recording hold, as if they had been read when the family first was,
+// or, where all were known then, at the beginning. One that has begun within a tick of the recording is none of them: it
+// may be the recording's.
+func (s *sampler) elders() (k kinship) {
+	if s.asked != nil {
+		k.at = *s.asked
+	}
 	for pid, m := range s.family.members {
 		if pid != s.c.pid && !m.profiler && s.family.tree.Precedes(m.start+1) {
 			k.processes++
 			k.own += s.held[m.identity()]
 		}
 	}
-	return &k
+	return k
 }
 
 // kinWindow is the least window of CPU time: that of descendants is counted in ticks.
