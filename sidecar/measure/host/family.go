@@ -53,6 +53,7 @@ type family struct {
 	written     float64
 	unreadable  bool // some member's io file
 	looked      bool
+	complete    bool  // the tree had been searched before the last look: all that were there at the beginning are members
 	unexplained usage // of members that died just before the last look
 	admitted    int   // how many the tree had ever seen at the last look
 }
@@ -87,7 +88,7 @@ func (f *family) look(deep bool) error {
 	if f.private {
 		_ = f.tree.Look(deep) // of the target, which was there a moment ago
 	}
-	f.admitted = f.tree.Admitted()
+	f.admitted, f.complete = f.tree.Admitted(), f.tree.Searched()
 	for pid, start := range f.candidates() {
 		if now[pid] != nil {
 			continue

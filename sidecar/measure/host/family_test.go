@@ -316,6 +316,87 @@ func TestChildrenBeginWithNothing(t *testing.T) {
 	}
 }
 
+// TestChildrenThatWereThereAreNoGrowth: somebody else finds the descendants while the family is read first, one of them at
+// that time. The two that are older than the recording count from its beginning, the one that began in it does not.
+func TestChildrenThatWereThereAreNoGrowth(t *testing.T) {
+	p := newFakeProc(t)
+	memory := func(pid, start, kB int) {
+		p.set(fakeProcess{pid: pid, parent: 10, start: start})
+		p.write(fmt.Sprintf("%d/status", pid), fmt.Sprintf("RssAnon:\t %d kB\n", kB))
+	}
+	p.set(fakeProcess{pid: 10, start: 1, children: []int{20, 30}})
+	memory(20, 2, 100)
+	memory(30, 3, 200)
+	now := int64(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: now})
+	clock := func() int64 { return now }
+	s := newSampler(New(10, Options{Proc: p.root, Sys: p.root, Clock: clock}), b, 0)
+	s.family.tree, s.family.private = proctree.New(10, b, proctree.Options{Proc: p.root, Clock: clock}), false
+	s.read(now, everything)
+	now += 5e7
+	p.set(fakeProcess{pid: 10, start: 1, children: []int{20, 30, 40}})
+	memory(40, 150, 400)
+	if err := s.family.tree.Look(true); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s.read(now, usual)
+		now += 1e8
+	}
+	for id, want := range map[string][]float64{"own.children": {300 << 10, 700 << 10, 700 << 10}, "processes": {2, 3, 3}} {
+		var got []float64
+		tr := find(b.Snapshot(b.Since(now)), id)
+		for _, point := range tr.Points {
+			got = append(got, point.Value)
+		}
+		if !slices.Equal(got, want) || tr.Points[0].At != 0 {
+			t.Errorf("%s: %v from %v on, want %v from the beginning", id, got, tr.Points[0].At, want)
+		}
+	}
+}
+
+// A child that began in the recording is growth though it was there when the family was read first.
+func TestAChildThatBeganBeforeTheFirstReadingIsGrowth(t *testing.T) {
+	p := newFakeProc(t)
+	p.set(fakeProcess{pid: 10, start: 1, children: []int{20, 40}})
+	for pid, start := range map[int]int{20: 2, 40: 150} {
+		p.set(fakeProcess{pid: pid, parent: 10, start: start})
+		p.write(fmt.Sprintf("%d/status", pid), "RssAnon:\t 100 kB\n")
+	}
+	origin := int64(1e9)
+	now := origin + 3e7
+	b := timeline.NewBuilder(timeline.Options{Origin: origin})
+	s := newSampler(New(10, Options{Proc: p.root, Sys: p.root, Clock: func() int64 { return now }}), b, 0)
+	s.read(now, everything)
+	if tr := find(b.Snapshot(b.Since(now)), "own.children"); len(tr.Points) != 2 || tr.Points[0].At != 0 || tr.Points[0].Value != 100<<10 || tr.Points[1].Value != 200<<10 {
+		t.Errorf("%+v", tr.Points)
+	}
+}
+
+// The memory of all is read at first, however many there are.
+func TestManyChildrenThatWereThereAreNoGrowth(t *testing.T) {
+	p := newFakeProc(t)
+	target := fakeProcess{pid: 10, start: 1}
+	for pid := 20; pid < 20+3*maxOwnReads; pid++ {
+		target.children = append(target.children, pid)
+		p.set(fakeProcess{pid: pid, parent: 10, start: 2})
+		p.write(fmt.Sprintf("%d/status", pid), "RssAnon:\t 1 kB\n")
+	}
+	p.set(target)
+	now := int64(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: now})
+	s := newSampler(New(10, Options{Proc: p.root, Sys: p.root, Clock: func() int64 { return now }}), b, 0)
+	for range 3 {
+		s.read(now, usual)
+		now += 1e8
+	}
+	for _, point := range find(b.Snapshot(b.Since(now)), "own.children").Points {
+		if point.Value != 3*maxOwnReads<<10 {
+			t.Errorf("%v B at %v, want %v throughout", point.Value, point.At, 3*maxOwnReads<<10)
+		}
+	}
+}
+
 // TestCheapReadingsDoNotHalveTheSum: they do not look at children, which work evenly here.
 func TestCheapReadingsDoNotHalveTheSum(t *testing.T) {
 	p := newFakeProc(t)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"runtime"
 	"time"
 
@@ -27,15 +28,16 @@ type sampler struct {
 	threads  *threads
 	members  *members
 	own      *OwnMemory
-	held     map[proctree.Identity]uint64 // own memory of descendants when it was read last
+	held     map[proctree.Identity]uint64 // own memory of descendants when it was read last; nil: not yet
 	machine  *machine
 
 	limits Limits
 	counts map[string]*counter
 	gauges map[string]*timeline.TrackWriter
-	first  *kinship // the first reading, if there were no descendants …
-	alone  *kinship // … and the last before there were
-	lost   bool     // the target is gone
+	asked  *timeline.Nanos // when the family was read first, before all that were there already were known
+	first  *kinship        // the first reading, if there were no descendants …
+	alone  *kinship        // … and the last before there were
+	lost   bool            // the target is gone
 }
 
 // counter turns a count that only grows into a rate's track.
@@ -55,7 +57,7 @@ func newSampler(c *Collector, sink Sink, interval time.Duration) *sampler {
 	s.family = newFamily(&files, c.pid, proctree.New(c.pid, sink, proctree.Options{Proc: c.opts.Proc, Role: c.opts.Role, Clock: c.opts.Clock}), c.opts.CPUClock)
 	s.threads = newThreads(s)
 	s.members = &members{s: s, known: make(map[proctree.Identity]*memberTracks)}
-	s.own, s.held = NewOwnMemory(c.opts.Proc), make(map[proctree.Identity]uint64)
+	s.own = NewOwnMemory(c.opts.Proc)
 	s.machine = newMachine(s)
 	return s
 }
@@ -154,13 +156,17 @@ func (s *sampler) reportFamily(at timeline.Nanos) {
 func (s *sampler) reportCPU(at timeline.Nanos) {
 	f := s.family
 	s.countOver(at, s.kinWindow(), "cpu", s.cpuSource(), "cores", s.limits.Cores, f.used().Seconds())
-	now := kinship{at: at, cpu: f.childrenCPU}
-	for pid, m := range f.members {
-		if pid != s.c.pid && !m.profiler {
-			now.processes++
+	if !f.complete { // a first reading that lacks some would make them growth
+		if s.asked == nil {
+			s.asked = &at
 		}
+		return
 	}
-	now.own = s.ownOfChildren()
+	isFirst := s.held == nil
+	now := s.kinshipNow(at)
+	if isFirst {
+		s.reportBefore(now)
+	}
 	begun := s.counts["cpu.children"] != nil
 	used := s.alone != nil && now.cpu > s.alone.cpu // they lived between two readings
 	if !begun && now.processes == 0 && !used {
@@ -176,6 +182,45 @@ func (s *sampler) reportCPU(at timeline.Nanos) {
 		}
 	}
 	s.reportChildren(now)
+}
+
+// kinshipNow is what the last look says of the descendants.
+func (s *sampler) kinshipNow(at timeline.Nanos) kinship {
+	k := kinship{at: at, cpu: s.family.childrenCPU, own: s.ownOfChildren()}
+	for pid, m := range s.family.members {
+		if pid != s.c.pid && !m.profiler {
+			k.processes++
+		}
+	}
+	return k
+}
+
+// reportBefore completes the first reading by what there was when the recording began, where that is another figure.
+func (s *sampler) reportBefore(now kinship) {
+	before := s.elders()
+	switch {
+	case before.at >= now.at, s.asked == nil && before.processes == now.processes:
+	case before.processes == 0:
+		s.first, s.alone = &before, &before
+	default:
+		s.reportChildren(before)
+	}
+}
+
+// elders is what the descendants that are older than the recording hold, as if they had been read when the family first was,
+// or, where all were known then, at the beginning. One that has begun within a tick of the recording is none of them: it
+// may be the recording's.
+func (s *sampler) elders() (k kinship) {
+	if s.asked != nil {
+		k.at = *s.asked
+	}
+	for pid, m := range s.family.members {
+		if pid != s.c.pid && !m.profiler && s.family.tree.Precedes(m.start+1) {
+			k.processes++
+			k.own += s.held[m.identity()]
+		}
+	}
+	return k
 }
 
 // kinWindow is the least window of CPU time: that of descendants is counted in ticks.
@@ -195,13 +240,17 @@ type kinship struct {
 }
 
 // maxOwnReads is of how many descendants the own memory is read at a time, for 20 µs each: of more, it is
-// read in turns.
+// read in turns. At first all are read: those that are read later would seem to have grown.
 const maxOwnReads = 32
 
 // ownOfChildren sums up what descendants hold that no other process has. Resident memory must not be added up:
 // a forked worker's counts its parent's pages again.
 func (s *sampler) ownOfChildren() (sum uint64) {
 	living, reads := make(map[proctree.Identity]uint64, len(s.held)), 0
+	most := maxOwnReads
+	if s.held == nil {
+		most = math.MaxInt
+	}
 	var later []*member
 	read := func(m *member) {
 		reads++
@@ -216,7 +265,7 @@ func (s *sampler) ownOfChildren() (sum uint64) {
 		if held, known := s.held[m.identity()]; known {
 			living[m.identity()] = held
 			later = append(later, m)
-		} else if reads < maxOwnReads {
+		} else if reads < most {
 			read(m)
 		}
 	}

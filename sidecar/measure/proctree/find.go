@@ -61,6 +61,7 @@ func (t *Tree) look(deep bool, l Listener) (found []*member, err error) {
 			t.news(l, root)
 		}
 	}
+	defer t.noteSearched()
 	if t.opts.Alone {
 		return found, nil
 	}
@@ -103,6 +104,12 @@ func (t *Tree) look(deep bool, l Listener) (found []*member, err error) {
 	f.looked = now
 	t.noteLeft()
 	return found, nil
+}
+
+func (t *Tree) noteSearched() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.searched = true
 }
 
 // lastID is the process id given away last; moved reports whether there are new ones.

@@ -79,6 +79,8 @@ type Tree struct {
 	changed map[int]bool // of listed, since they were last reported
 	room    int          // for processes in the list
 	left    int          // processes without room there
+	// searched: a look at all descendants has come to its end.
+	searched bool
 }
 
 // member is a process as it was last seen.
@@ -199,6 +201,13 @@ func (t *Tree) Admitted() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.listed) + t.left
+}
+
+// Searched reports whether all that were there at the beginning are known: who asks earlier may see only some of them.
+func (t *Tree) Searched() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.searched
 }
 
 // LongestPause is the longest time between two looks, after Watch has returned. On a busy

@@ -176,13 +176,7 @@ func notesOf(r *report.View, said []report.Note) []string {
 	if v := target.PythonVersion; v != "" {
 		parts = append(parts, "Python "+words.Clean(v, 20))
 	}
-	children := -1 // without the target
-	for i := range r.Processes {
-		if !isOurs(&r.Processes[i]) {
-			children++
-		}
-	}
-	if children > 0 {
+	if children := childrenOf(r); children > 0 {
 		parts = append(parts, words.Plural(children, "child process", "child processes"))
 	}
 	if o := target.Output; o != nil && o.Messages > 0 {
@@ -205,6 +199,19 @@ func notesOf(r *report.View, said []report.Note) []string {
 		notes = append(notes, words.Clean(n.Text, 420))
 	}
 	return notes
+}
+
+// childrenOf is how many processes there were beside the target, without those that are recorded as it is: other workers
+// of its engine, other ranks.
+func childrenOf(r *report.View) (n int) {
+	target := r.Target().Process
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		if i != target && !isOurs(p) && !(isOneOfMany(p) && isOneOfMany(&r.Processes[target])) {
+			n++
+		}
+	}
+	return n
 }
 
 // leastRated is the least length of a recording whose sampling has a rate: in a shorter one the first looks at a

@@ -281,6 +281,89 @@ func TestABadEndIsShown(t *testing.T) {
 	}
 }
 
+// Processes that were forked one after the other are in the order of time, whatever they used, and each has its exit code where
+// one of them has failed. Those that lived together are by their CPU time.
+func TestProcessesThatFollowEachOtherAreInOrder(t *testing.T) {
+	p := newProgram("python", "/u/train.py")
+	main := p.Thread(timeline.Thread{PID: 1, NativeID: 1, Name: "MainThread", Main: true, RunsCell: true, OnCPU: -1})
+	p.Set(main, 0, p.stack(own("<module>", 9)), timeline.StateWaiting, false)
+	for i := range 3 {
+		number, code, start := i+1, i, timeline.Nanos(i)*second
+		p.start(timeline.Process{Role: timeline.RoleWorker, Number: &number, Command: "train.py", Start: start - second/100, End: start + second, CPU: second/2 + start/8, Exit: &code, Stacks: read})
+	}
+	r := p.report(t, 4*second)
+	rows := func() (list []string) {
+		for _, row := range processesTable(r, 4).rows {
+			end, _, _ := strings.Cut(row.hint, ",")
+			list = append(list, row.name+" "+end)
+		}
+		return list
+	}
+	if got, want := rows(), []string{"worker process 1 exit code 0 at 1.0 s", "worker process 2 exit code 1 at 2.0 s", "worker process 3 exit code 2 at 3.0 s"}; !slices.Equal(got, want) {
+		t.Errorf("rows %q, want %q", got, want)
+	}
+	for i := range r.Processes {
+		if r.Processes[i].EndNS != nil {
+			r.Processes[i].StartNS, r.Processes[i].ExitCode = 0, nil
+		}
+	}
+	if got, want := rows(), []string{"worker process 3 ended at 3.0 s", "worker process 2 ended at 2.0 s", "worker process 1 ended at 1.0 s"}; !slices.Equal(got, want) {
+		t.Errorf("rows %q, want %q", got, want)
+	}
+}
+
+// dasksOf are two of Dask's workers that were recorded as one, the second for half of the time, and what their tasks took.
+func dasksOf(t *testing.T) *report.View {
+	p := newProgram("python", "-c", "x")
+	number := 1
+	main := p.Thread(timeline.Thread{PID: 1, NativeID: 1, Name: "MainThread", Main: true, OnCPU: -1})
+	p.Set(main, 0, p.stack(own("load", 4)), timeline.StatePython, false)
+	w := p.start(timeline.Process{Role: timeline.RoleDaskWorker, Number: &number, Command: "python", Start: 5 * second, Stacks: read})
+	p.Set(w, 5*second, p.stack(own("inc", 7)), timeline.StatePython, false)
+	p.Mark(timeline.Mark{Kind: "region", Name: "load", Start: 0, End: 3 * second})
+	r := p.report(t, 10*second)
+	r.Processes[0].Role = string(timeline.RoleDaskWorker)
+	r.Regions = append(r.Regions, report.Region{Name: "inc", Process: 1, Count: 1, TotalNS: 3e9, P50NS: 3e9, P95NS: 3e9})
+	r.Findings = append(r.Findings, report.Finding{ID: string(diagnose.EngineTasks), Args: map[string]any{"whole_ns": int64(15e9)}})
+	return r
+}
+
+// The tasks of an engine are a share of what the headline says they are, and so are the lines that they ran.
+func TestSharesOfTasksAreOfTheWorkersTime(t *testing.T) {
+	r := dasksOf(t)
+	regions := regionsTable(r, 10)
+	if regions.note != "shares of the workers' 15.0 s" || len(regions.rows) != 2 {
+		t.Fatalf("regions %+v", regions)
+	}
+	for _, row := range regions.rows {
+		if row.aside != "20 %" {
+			t.Errorf("%s is %s, want 20 %%", row.name, row.aside)
+		}
+	}
+	workers := pool{&report.Pool{Role: string(timeline.RoleDaskWorker), Members: []int{0, 1}, Text: "2 Dask workers"}, []int{0, 1}}
+	for i, want := range []string{"67 %", "33 %"} {
+		if rows := workers.linesTable(r).rows; len(rows) != 2 || rows[i].aside != want {
+			t.Errorf("row %d of %+v, want %s", i, rows, want)
+		}
+	}
+	r.Findings = nil
+	if regions := regionsTable(r, 10); regions.note != "" || regions.rows[0].aside != "30 %" {
+		t.Errorf("without a sentence about tasks: %+v", regions)
+	}
+}
+
+// The other workers of an engine are no children of the first one.
+func TestSiblingsAreNoChildProcesses(t *testing.T) {
+	r := dasksOf(t)
+	if note := notesOf(r, nil)[0]; strings.Contains(note, "child") {
+		t.Errorf("%q", note)
+	}
+	r.Processes[1].Role = string(timeline.RoleChild)
+	if note := notesOf(r, nil)[0]; !strings.Contains(note, "1 child process") {
+		t.Errorf("%q", note)
+	}
+}
+
 // Shares are by number: a loader that each epoch starts anew has two workers 0, which are one in words. Those that
 // have no numbers have none.
 func TestSharesOfAPoolAreByNumber(t *testing.T) {

@@ -181,6 +181,9 @@ func (f pool) linesTable(r *report.View) table {
 		t.heading = "What " + words.Clean(r.Processes[f.members[0]].Text, 40) + " did"
 	}
 	did := f.work(r)
+	if whole := workersTime(r); whole > 0 && f.ofEngine() && len(f.members) == len(f.Members) { // as in the headline, and for the regions
+		did.ThreadNS = int64(whole * 1e9)
+	}
 	type place struct{ file, line int }
 	type sum struct {
 		self, incomplete int64
@@ -262,8 +265,14 @@ func beside(did report.Work) (rows []row) {
 func processesTable(r *report.View, duration float64) table {
 	t := table{heading: "Processes", note: "CPU time, and its share of their lives"}
 	shown, left := listedProcesses(r, duration)
+	failed := make(map[string]bool) // by role
 	for _, i := range shown {
-		t.rows = append(t.rows, processRow(r, &r.Processes[i]))
+		if p := &r.Processes[i]; p.ExitCode != nil && !succeeded(p) {
+			failed[p.Role] = true
+		}
+	}
+	for _, i := range shown {
+		t.rows = append(t.rows, processRow(r, &r.Processes[i], failed[r.Processes[i].Role]))
 	}
 	if len(t.rows) == 0 {
 		return table{}
@@ -296,7 +305,30 @@ func listedProcesses(r *report.View, duration float64) (shown, left []int) {
 		left = append(left, shown[maxProcesses-1:]...)
 		shown = shown[:maxProcesses-1]
 	}
+	if followEachOther(r, shown) {
+		slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(r.Processes[a].StartNS, r.Processes[b].StartNS) })
+	}
 	return shown, left
+}
+
+// overlap is for how long a process may seem to live together with the one that was waited for before it was started.
+const overlap = int64(30e6)
+
+// followEachOther reports whether processes are parts of the program that ran one after the other: they are in the
+// order of time.
+func followEachOther(r *report.View, processes []int) bool {
+	for _, a := range processes {
+		p := &r.Processes[a]
+		if p.Role != string(timeline.RoleWorker) {
+			return false
+		}
+		for _, b := range processes {
+			if q := &r.Processes[b]; a != b && p.StartNS <= q.StartNS && (p.EndNS == nil || *p.EndNS > q.StartNS+overlap) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // isOneOfMany recognises a target that is a rank or an engine's worker, as the other targets are.
@@ -310,9 +342,10 @@ func isBrief(r *report.View, p *report.Process, duration float64) bool {
 	return p.Role == string(timeline.RoleChild) && end-start < 0.05*duration && (p.CPUNS == nil || report.Seconds(*p.CPUNS) < 0.01*duration)
 }
 
-func processRow(r *report.View, p *report.Process) row {
+// processRow is a process, which is said to have succeeded where others of its role have not: failed.
+func processRow(r *report.View, p *report.Process, failed bool) row {
 	start, end := lifeOf(r, p)
-	rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(r, p) + ", " + stacksText(p), keeps: r.Ended(p) != ""}
+	rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(r, p, failed) + ", " + stacksText(p), keeps: r.Ended(p) != "" || failed && succeeded(p)}
 	if len(r.Hosts) > 1 { // by number: a notebook's picture is shown to others
 		rw.hint = fmt.Sprintf("on machine %d, %s", p.Host+1, rw.hint)
 	}
@@ -347,12 +380,19 @@ func lifeOf(r *report.View, p *report.Process) (start, end float64) {
 	return start, end
 }
 
-// fate says how a process ended.
-func fate(r *report.View, p *report.Process) string {
+// succeeded reports whether a process has ended with the exit code 0.
+func succeeded(p *report.Process) bool { return p.ExitCode != nil && *p.ExitCode == 0 }
+
+// fate says how a process ended; failed: others of its role have failed.
+func fate(r *report.View, p *report.Process, failed bool) string {
 	if p.EndNS == nil {
 		return "ran to the last"
 	}
-	return cmp.Or(r.Ended(p), "ended") + " at " + words.Seconds(report.Seconds(*p.EndNS))
+	how := "ended"
+	if failed && succeeded(p) {
+		how = "exit code 0"
+	}
+	return cmp.Or(r.Ended(p), how) + " at " + words.Seconds(report.Seconds(*p.EndNS))
 }
 
 // stacksText says how often its stacks were read, or why not.

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -820,17 +822,42 @@ func stepNumbers(s *report.SlowSteps) string {
 	return text
 }
 
+// workersTime is the time of an engine's workers, of which their tasks are a part, in seconds; 0 where nothing is said of tasks.
+func workersTime(r *report.View) float64 {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.ID == string(diagnose.EngineTasks) {
+			if whole := f.Number("whole_ns") / 1e9; whole > 0 {
+				return whole
+			}
+		}
+	}
+	return 0
+}
+
+// wholeOf is what the time of regions of one name is a share of: the time of an engine's workers, as the headline has it,
+// else that of the processes that have some.
+func (g *namedRegions) wholeOf(r *report.View, workers, duration float64) float64 {
+	if workers > 0 && timeline.Role(r.Processes[g.of[0].Process].Role).OfEngine() {
+		return workers
+	}
+	return duration * float64(len(g.of))
+}
+
 // regionsTable lists what the user named.
 func regionsTable(r *report.View, duration float64) table {
 	t := table{heading: "Regions"}
+	workers := workersTime(r)
+	if workers > 0 {
+		t.note = "shares of the workers' " + words.Seconds(workers)
+	}
 	regions := regionsByName(r)
 	for i, g := range regions {
 		if i == maxRegions {
-			t.note = words.Plural(len(regions)-i, "more region", "more regions") + " in the report"
+			t.note = labels.Join(t.note, words.Plural(len(regions)-i, "more region", "more regions")+" in the report")
 			break
 		}
 		total := report.Seconds(g.total)
-		share := total / duration / float64(len(g.of))
+		share := total / g.wholeOf(r, workers, duration)
 		rw := row{name: words.Clean(g.of[0].Name, 80), seconds: total, share: min(share, 1), aside: words.Percent(share)}
 		if one := g.of[0]; len(g.of) == 1 {
 			rw.code = fmt.Sprintf("%d × · median %s · 95 %% within %s", g.count, words.Seconds(report.Seconds(one.P50NS)), words.Seconds(report.Seconds(one.P95NS)))

@@ -16,7 +16,7 @@ type Bystanders struct {
 	self     *timeline.Thread // nil: none was seen
 	process  int              // its, in Recording.Processes; 0: the target
 	threads  []bystander
-	children []timeline.Process // that the process, or one of these, has started; without a command where it became a program that was not seen
+	children []child // that the process, or one of these, has started; without a command where it became a program that was not seen
 }
 
 // Actor is a thread or a process, or several that did the same.
@@ -41,6 +41,12 @@ type bystander struct {
 	history *History
 }
 
+// child is a process with its index in Recording.Processes.
+type child struct {
+	timeline.Process
+	index int
+}
+
 // NewBystanders collects what ran beside a thread; nil: beside the target.
 func NewBystanders(s *Stacks, self *timeline.Thread) *Bystanders {
 	c := &Bystanders{s: s, self: self}
@@ -49,7 +55,7 @@ func NewBystanders(s *Stacks, self *timeline.Thread) *Bystanders {
 	}
 	for i, p := range s.Rec.Processes {
 		if p.PID != s.Rec.Target.PID && (p.IsWorker() || p.Role == timeline.RoleChild) && c.descends(i) {
-			c.children = append(c.children, p)
+			c.children = append(c.children, child{p, i})
 		}
 	}
 	if self == nil {

@@ -26,6 +26,31 @@ func (c *Bystanders) pools() []timeline.Pool {
 	return slices.DeleteFunc(c.groups(), func(p timeline.Pool) bool { return p.Role == timeline.RoleChild })
 }
 
+// poolsOf are those of one role.
+func (c *Bystanders) poolsOf(role timeline.Role) []timeline.Pool {
+	return slices.DeleteFunc(c.pools(), func(p timeline.Pool) bool { return p.Role != role })
+}
+
+// idleBeside are the members of the pools that had next to nothing to do in some intervals while another pool of their role
+// worked: one that an earlier part of the program has left over is not who is waited for.
+func (c *Bystanders) idleBeside(where []timeline.Interval) (idle []int) {
+	pools := c.pools()
+	busy, most := make([]timeline.Nanos, len(pools)), make(map[timeline.Role]timeline.Nanos)
+	for i, p := range pools {
+		if len(c.poolsOf(p.Role)) > 1 {
+			did := interpret.During(c.s.Rec, p, where)
+			busy[i] = did.Working + did.Starting
+			most[p.Role] = max(most[p.Role], busy[i])
+		}
+	}
+	for i, p := range pools {
+		if float64(busy[i]) < minActor*float64(most[p.Role]) {
+			idle = append(idle, p.Members...)
+		}
+	}
+	return idle
+}
+
 // groups are the pools, and the runs of a program, that descend from the thread's process.
 func (c *Bystanders) groups() []timeline.Pool {
 	return slices.DeleteFunc(slices.Clone(interpret.RecordedPools(c.s.Rec)), func(p timeline.Pool) bool {
@@ -68,13 +93,11 @@ func (c *Bystanders) workersAtWork(where []timeline.Interval) float64 {
 // the same ones.
 func (c *Bystanders) atOnce(role timeline.Role, count int) int {
 	most := 0
-	for _, p := range c.pools() {
-		if p.Role == role {
-			if p.AtOnce == 0 {
-				return count
-			}
-			most += p.AtOnce
+	for _, p := range c.poolsOf(role) {
+		if p.AtOnce == 0 {
+			return count
 		}
+		most += p.AtOnce
 	}
 	if most == 0 {
 		return count
@@ -99,8 +122,9 @@ func (c *Bystanders) LoadersWait(where []timeline.Interval) bool {
 // where their stacks are not known.
 func (c *Bystanders) workOf(role timeline.Role, where []timeline.Interval) (*PoolWork, Place) {
 	pool := timeline.Pool{Role: role}
-	for _, p := range c.pools() {
-		if p.Role == role {
+	idle := c.idleBeside(where)
+	for _, p := range c.poolsOf(role) {
+		if !slices.Contains(idle, p.Members[0]) {
 			pool.Members = append(pool.Members, p.Members...)
 			pool.AtOnce = max(pool.AtOnce, p.AtOnce)
 		}

@@ -10,10 +10,10 @@ import (
 
 // HasChildren reports whether child processes lived in a good part of the intervals.
 func (c *Bystanders) HasChildren(where []timeline.Interval) bool {
-	return slices.ContainsFunc(c.children, func(p timeline.Process) bool { return c.lived(p, where) > 0 })
+	return slices.ContainsFunc(c.children, func(p child) bool { return c.lived(p, where) > 0 })
 }
 
-func (c *Bystanders) lived(p timeline.Process, where []timeline.Interval) timeline.Nanos {
+func (c *Bystanders) lived(p child, where []timeline.Interval) timeline.Nanos {
 	end, sum := p.End, timeline.Nanos(0)
 	if end == 0 {
 		end = c.s.Rec.Duration
@@ -39,8 +39,9 @@ func (c *Bystanders) ProcessesDuring(where []timeline.Interval) []Actor {
 	}
 	groups := make(map[group]*Actor)
 	lived, lives, spans := make(map[group]timeline.Nanos), make(map[group]timeline.Nanos), make(map[group][]timeline.Interval)
+	idle := c.idleBeside(where)
 	for _, p := range c.children {
-		if c.lived(p, where) == 0 || c.isHelper(p) || p.Command == "" {
+		if c.lived(p, where) == 0 || c.isHelper(p) || p.Command == "" || slices.Contains(idle, p.index) {
 			continue
 		}
 		kind := group{command: p.Command}
@@ -108,7 +109,7 @@ const (
 
 // HaveEnded reports whether the processes that the program has started were over by then.
 func (c *Bystanders) HaveEnded(by timeline.Nanos) bool {
-	return !slices.ContainsFunc(c.children, func(p timeline.Process) bool { return p.End == 0 || p.End > by })
+	return !slices.ContainsFunc(c.children, func(p child) bool { return p.End == 0 || p.End > by })
 }
 
 // Covered is the share of some intervals in which a child process was seen.
@@ -128,13 +129,13 @@ func (c *Bystanders) Covered(where []timeline.Interval) float64 {
 
 // isHelper reports whether nobody waits for a process: shells whose work others do, and
 // multiprocessing's helper, which only cleans up.
-func (c *Bystanders) isHelper(p timeline.Process) bool {
+func (c *Bystanders) isHelper(p child) bool {
 	if p.Command == "resource_tracker" {
 		return true
 	}
-	return isShell(p) && slices.ContainsFunc(c.children, func(other timeline.Process) bool { return !isShell(other) })
+	return isShell(p) && slices.ContainsFunc(c.children, func(other child) bool { return !isShell(other) })
 }
 
-func isShell(p timeline.Process) bool {
+func isShell(p child) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "zsh"}, p.Command)
 }

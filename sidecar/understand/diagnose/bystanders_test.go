@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -68,6 +69,21 @@ func TestAChildThatIsWaitedForNamesItsOwnLine(t *testing.T) {
 		}
 		if a.Work != nil && (a.Work.AtPlace < 0.99 || a.Work.Working < 0.99) {
 			t.Errorf("%s: %+v", c.name, a.Work)
+		}
+	}
+}
+
+// A wait for a child process is no longer than that lived: IPython polls for the end of a shell for 0.1 s more.
+func TestAWaitForAChildIsNoLongerThanItLived(t *testing.T) {
+	for end, want := range map[timeline.Nanos]timeline.Nanos{9 * sec / 10: 9 * sec / 10, 0: sec, sec / 2: sec} { // of half of it nobody knows what it was
+		b, main, line := aCell()
+		b.Describe(func(r *timeline.Recording) {
+			r.Processes = append(r.Processes, timeline.Process{PID: 2, Role: timeline.RoleChild, Command: "sleep", End: end, CPU: sec / 1000})
+		})
+		b.Set(main, 0, b.Child(line(2), b.Frame(timeline.Frame{Function: "Popen.wait", File: "/usr/lib/python3.12/subprocess.py", Line: 9})), timeline.StateWaiting, false)
+		got := Run(b.Snapshot(sec)).Findings[0]
+		if share := float64(want) / float64(sec); got.ID != WaitsForChildren || got.Time != want || math.Abs(got.Value-share) > 1e-9 {
+			t.Errorf("it ended at %v: %s of %v, %v of the recording; want %v", end, got.ID, got.Time, got.Value, want)
 		}
 	}
 }

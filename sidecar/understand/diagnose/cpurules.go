@@ -396,6 +396,19 @@ func waitingForChildren(e *evidence, a activity.Account, m *measured) {
 	if _, limit := e.bystanders.Cores(a.Where); limit > 0 {
 		m.CoreLimit = limit
 	}
+	e.whileTheyLived(m, a)
+}
+
+// whileTheyLived takes off a wait for child processes what of it was before the first began or after the last had ended, as
+// where a shell's end is polled for, if they were seen for most of it: of shorter ones nobody knows when they lived.
+func (e *evidence) whileTheyLived(m *measured, a activity.Account) {
+	covered := e.bystanders.Covered(a.Where)
+	if covered < nearlyAlways || slices.ContainsFunc(m.Actors, func(one activity.Actor) bool { return one.AtLeast }) {
+		return
+	}
+	m.Time = min(m.Time, timeline.Nanos(covered*float64(m.Time)))
+	m.Value = e.share(m.Time)
+	m.low = min(m.low, m.Value)
 }
 
 // waitingForThreads adds what the other threads did. Where they are a library's own,

@@ -24,7 +24,8 @@ func loopOf(means origin.Meanings) (timeline.Role, bool) {
 // it does not change.
 //
 // A pool that replaces a worker, or a loader that starts anew each epoch, gives the same
-// numbers again: the least one that no living worker of the same owner has.
+// numbers again: the least one that no living worker of the same owner has. A process that belongs to neither has
+// a number of its own.
 func Identify(rec *timeline.Recording) *timeline.Recording {
 	rec = withOwnStacks(rec)
 	out := *rec
@@ -103,6 +104,13 @@ func number(rec *timeline.Recording) {
 	order := make([]int, len(rec.Processes))
 	for i := range order {
 		order[i] = i
+		if p := &rec.Processes[i]; p.Number != nil { // a library's, which nobody else's may seem to be
+			f := family{p.Role, ownerOf(rec.Processes, i)}
+			if taken[f] == nil {
+				taken[f] = make(map[int]timeline.Nanos)
+			}
+			taken[f][*p.Number] = 0
+		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return int(rec.Processes[a].Start - rec.Processes[b].Start) })
 	for _, i := range order {
@@ -119,7 +127,7 @@ func number(rec *timeline.Recording) {
 			n = 0
 		}
 		for ; ; n++ {
-			if end, used := taken[f][n]; !used || end != 0 && end <= p.Start+startsEarly {
+			if end, used := taken[f][n]; !used || p.Role != timeline.RoleWorker && end != 0 && end <= p.Start+startsEarly {
 				break
 			}
 		}

@@ -18,7 +18,7 @@ func Decide(rec *timeline.Recording) *timeline.Recording {
 	out := *rec
 	subject := decide(rec)
 	out.Subject = &subject
-	out.Pools = PoolsOf(rec.Processes, subject.Program)
+	out.Pools = leftApart(rec, PoolsOf(rec.Processes, subject.Program))
 	return &out
 }
 
@@ -35,5 +35,5 @@ func RecordedPools(rec *timeline.Recording) []timeline.Pool {
 	if rec.Subject != nil {
 		return rec.Pools
 	}
-	return PoolsOf(rec.Processes, decide(rec).Program)
+	return leftApart(rec, PoolsOf(rec.Processes, decide(rec).Program))
 }

@@ -3,6 +3,7 @@ package interpret
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -41,6 +42,52 @@ func TestWorkersThatAreStartedAnew(t *testing.T) {
 		processes := append([]timeline.Process{{Role: timeline.RoleScript, ParentIndex: -1}}, c.workers...)
 		if pools := PoolsOf(processes, 0); len(pools) != 1 || pools[0].AtOnce != c.want {
 			t.Errorf("%s: %+v, want %d at a time", name, pools, c.want)
+		}
+	}
+}
+
+// Workers that were there before and had nothing to do are not of the pool that begins: loky's, by their command, and those
+// of another pool of the same library. Their names are others. What a pool's own idle workers are is not changed.
+func TestAPoolThatIsLeftOverIsAPoolOfItsOwn(t *testing.T) {
+	const lokys = "joblib.externals.loky.backend.popen_loky_posix"
+	one := 1
+	idle, works := stint{getting, timeline.StateWaiting, 2}, stint{crunch, timeline.StatePython, 2}
+	for name, c := range map[string]struct {
+		first, second timeline.Process
+		does          [2]stint
+		want          [][]int
+		text          string
+	}{
+		"of loky":               {timeline.Process{Role: timeline.RolePoolWorker, Number: &one, Command: lokys, Start: -seconds(1)}, worker(0, 0), [2]stint{idle, works}, [][]int{{1}, {2}}, "1 2"},
+		"of loky, both work":    {timeline.Process{Role: timeline.RolePoolWorker, Number: &one, Command: lokys, Start: -seconds(1)}, worker(0, 0), [2]stint{works, works}, [][]int{{1}, {2}}, "1 2"},
+		"of an earlier cell":    {worker(-0.02, 0), worker(0, 0), [2]stint{idle, works}, [][]int{{2}, {1}}, "1 2"},
+		"a worker was replaced": {worker(-1, 0), worker(0.5, 0), [2]stint{works, works}, [][]int{{1, 2}}, "1 2"},
+		"both were there":       {worker(-1, 0), worker(-1, 0), [2]stint{idle, works}, [][]int{{1, 2}}, "1 2"},
+		"both began":            {worker(-0.004, 0), worker(0, 0), [2]stint{idle, works}, [][]int{{1, 2}}, "1 2"},
+	} {
+		s := newScene(c.first, c.second)
+		for i, did := range c.does {
+			s.worker(i+1, 0, did)
+		}
+		rec := Of(s.b.Snapshot(seconds(2)))
+		var got [][]int
+		for _, p := range rec.Pools {
+			got = append(got, p.Members)
+		}
+		text := fmt.Sprint(*rec.Processes[1].Number, *rec.Processes[2].Number)
+		if !reflect.DeepEqual(got, c.want) || text != c.text {
+			t.Errorf("%s: pools of %v, numbers %s; want %v, %s", name, got, text, c.want, c.text)
+		}
+	}
+}
+
+// Processes of no pool have a number each, though one has ended when the next begins.
+func TestProcessesThatFollowEachOtherHaveNumbersOfTheirOwn(t *testing.T) {
+	rec := &timeline.Recording{Processes: []timeline.Process{{Role: timeline.RoleScript, ParentIndex: -1}, worker(0, 1), worker(1, 2), worker(2, 3)}}
+	number(rec)
+	for i, p := range rec.Processes[1:] {
+		if p.Number == nil || *p.Number != i+1 {
+			t.Errorf("process %d has the number %v", i+1, p.Number)
 		}
 	}
 }
