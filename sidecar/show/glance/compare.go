@@ -87,10 +87,10 @@ func Compare(before, after []*Document) (*Difference, error) {
 	if len(before) == 1 || len(after) == 1 {
 		d.AssumedSpread = &spread
 	}
-	gone := goneFrom(before[0], after[0])
+	sides := [2][]map[int]*Row{pairedWith(after[0], before), pairedWith(after[0], after)}
+	gone := goneFrom(before[0], sides[0][0])
 	// Bonferroni, as in package comparison.
 	each := 1 - (1-d.Level)/float64(max(len(after[0].Cells)+len(gone), 1))
-	sides := [2][]map[int]*Row{pairedWith(after[0], before), pairedWith(after[0], after)}
 	busy := [2][]float64{elsewhereOf(before), elsewhereOf(after)}
 	for i := range after[0].Cells {
 		c := &after[0].Cells[i]
@@ -133,12 +133,16 @@ func (d *Document) codes() (list []string) {
 	return list
 }
 
-// goneFrom are the cells of a run that another one does not have.
-func goneFrom(before, after *Document) (list []*Row) {
-	there := comparison.Pair(before.codes(), after.codes())
+// goneFrom are the cells of a run with which none of another one was paired: by the same pairs as the other rows, since of
+// two cells that changed places either may be the one that stays, by the order in which the runs are compared.
+func goneFrom(before *Document, paired map[int]*Row) (list []*Row) {
+	there := make(map[*Row]bool)
+	for _, row := range paired {
+		there[row] = true
+	}
 	for i := range before.Cells {
-		if _, ok := there[i]; !ok {
-			list = append(list, &before.Cells[i])
+		if row := &before.Cells[i]; !there[row] {
+			list = append(list, row)
 		}
 	}
 	return list
