@@ -47,6 +47,38 @@ func TestReportsOfTwoRunsAreRefused(t *testing.T) {
 	}
 }
 
+// Programs that ran one after the other on one machine have nothing to do with each other, unless something says so.
+func TestReportsOfOneAfterTheOtherAreRefused(t *testing.T) {
+	one := func(begins float64, rank int, run string) *report.View {
+		r := rankedReport(t, rank, begins, 4, "boot", false) // of 10 seconds
+		if run != "" {
+			r.Targets[0].Run = &run
+		}
+		return r
+	}
+	during := one(1, 2, "")
+	during.DurationNS += int64(9 * second)
+	for _, c := range []struct {
+		name    string
+		reports []*report.View
+		refused string // which two are named
+	}{
+		{"one after the other", []*report.View{one(30, 1, ""), one(1, 0, "")}, "b.json and a.json were not"},
+		{"at the same time", []*report.View{one(1, 0, ""), one(10.9, 1, "")}, ""},
+		{"a launcher's is between them", []*report.View{one(1, 0, ""), one(12, 1, ""), during}, ""},
+		{"of one run", []*report.View{one(1, 0, "slurm 7.0"), one(30, 1, "slurm 7.0"), one(35, 2, "")}, ""},
+		{"one is of a run, one of none", []*report.View{one(1, 0, "slurm 7.0"), one(30, 1, "")}, "a.json and b.json were not"},
+	} {
+		_, err := mergedOf(c.reports, names[:len(c.reports)], Choice{})
+		if (err != nil) != (c.refused != "") || err != nil && (!errors.Is(err, ErrOneAfterTheOther) || !strings.HasPrefix(err.Error(), c.refused)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.refused)
+		}
+		if merged, err := mergedOf(c.reports, names[:len(c.reports)], Choice{Force: true}); err != nil || len(merged.Targets) != len(c.reports) {
+			t.Errorf("%s, by force: %v", c.name, err)
+		}
+	}
+}
+
 // A launcher's own report is of no run, and goes with its ranks'.
 func TestAReportOfNoRunGoesWithThoseOfOne(t *testing.T) {
 	list, names := ofRuns(t, "torchrun 3f", "torchrun 3f", "")
