@@ -76,6 +76,37 @@ func TestCellsThatChangedPlacesAreCountedOnce(t *testing.T) {
 	}
 }
 
+// Of a cell that changed for certain the whole is not said to have stayed as it was, where the noise of the other cells hides it.
+func TestAWholeThatNoiseHidesIsNoneThatStayed(t *testing.T) {
+	busy := 0.5
+	run := func(work, sleep int) *Document {
+		n := Notebook{Name: "a.ipynb"}
+		for i, ms := range []int{work, sleep} {
+			used := ms * (1 - i)
+			n.Cells = append(n.Cells, Cell{Number: i + 1, Code: []string{"work()", "sleep()"}[i], Outcome: "ok", Duration: time.Duration(ms) * time.Millisecond,
+				Figures: Figures{CPU: of(time.Duration(used) * time.Millisecond), Elsewhere: &busy}})
+		}
+		return n.Document()
+	}
+	for _, c := range []struct {
+		name          string
+		before, after *Document
+		said, row     string
+	}{
+		{"slower", run(180, 800), run(440, 800), "Took 0.26 s more than before (+27 %), which for all cells together may be noise", "+0.26 s, may be noise"},
+		{"faster", run(440, 800), run(180, 800), "Took 0.26 s less than before (−21 %), which for all cells together may be noise", "−0.26 s, may be noise"},
+		{"as it was", run(180, 800), run(185, 805), "All cells together took as long as before", "no difference"},
+	} {
+		d, err := Compare([]*Document{c.before}, []*Document{c.after})
+		if err != nil || d.Whole.Verdict != significance.WithinNoise {
+			t.Fatalf("%s: %v, %+v", c.name, err, d)
+		}
+		if text := d.Text(); !strings.Contains(text, c.said) || !strings.Contains(text, c.row) {
+			t.Errorf("%s:\n%s", c.name, text)
+		}
+	}
+}
+
 // Runs of an unchanged notebook that vary by 2 % and a few milliseconds do not differ in 95 of 100 comparisons.
 func TestAnUnchangedNotebookDoesNotDiffer(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
