@@ -49,6 +49,11 @@ func (c Choice) check(reports []*report.View) error {
 	if len(count) < 2 {
 		return nil
 	}
+	return fmt.Errorf("the reports are of %d runs: %s; %w", len(count), listOf(count), ErrSeveralRuns)
+}
+
+// listOf names runs, those first of which there are most reports, by how many there are of each.
+func listOf(count map[string]int) string {
 	var runs []string
 	for run := range count {
 		runs = append(runs, run)
@@ -62,7 +67,15 @@ func (c Choice) check(reports []*report.View) error {
 	if len(runs) > shown {
 		list = append(list, fmt.Sprintf("and %d more", len(runs)-shown))
 	}
-	return fmt.Errorf("the reports are of %d runs: %s; %w", len(runs), strings.Join(list, ", "), ErrSeveralRuns)
+	return strings.Join(list, ", ")
+}
+
+// missing says that no report is of the chosen run, and of which runs there are some.
+func (c Choice) missing(count map[string]int) error {
+	if len(count) == 0 {
+		return fmt.Errorf("no report is of the run %q, and none names a run", c.Run)
+	}
+	return fmt.Errorf("no report is of the run %q; there are %s", c.Run, listOf(count))
 }
 
 // stretch is a time in which something was recorded.
@@ -80,7 +93,7 @@ func (m *merging) apart(names []string) error {
 	so := all[0]
 	for _, s := range all[1:] {
 		if s.begin > so.end+m.clocks.bound() {
-			return fmt.Errorf("%s and %s %w", names[so.last], names[s.first], ErrOneAfterTheOther)
+			return fmt.Errorf("the reports %s and %s %w", names[so.last], names[s.first], ErrOneAfterTheOther)
 		}
 		if s.end > so.end {
 			so.end, so.last = s.end, s.last

@@ -42,7 +42,7 @@ func TestReportsOfTwoRunsAreRefused(t *testing.T) {
 	if merged, err := mergedOf(list, names, Choice{Run: "slurm 8.0"}); err != nil || len(merged.Targets) != 2 {
 		t.Errorf("%v", err)
 	}
-	if _, err := mergedOf(list, names, Choice{Run: "slurm 9.0"}); err == nil || err.Error() != `no report is of the run "slurm 9.0"` {
+	if _, err := mergedOf(list, names, Choice{Run: "slurm 9.0"}); err == nil || err.Error() != `no report is of the run "slurm 9.0"; there are "slurm 8.0" (2 reports), "slurm 7.0" (1 report)` {
 		t.Error(err)
 	}
 }
@@ -63,11 +63,11 @@ func TestReportsOfOneAfterTheOtherAreRefused(t *testing.T) {
 		reports []*report.View
 		refused string // which two are named
 	}{
-		{"one after the other", []*report.View{one(30, 1, ""), one(1, 0, "")}, "b.json and a.json were not"},
+		{"one after the other", []*report.View{one(30, 1, ""), one(1, 0, "")}, "the reports b.json and a.json were not"},
 		{"at the same time", []*report.View{one(1, 0, ""), one(10.9, 1, "")}, ""},
 		{"a launcher's is between them", []*report.View{one(1, 0, ""), one(12, 1, ""), during}, ""},
 		{"of one run", []*report.View{one(1, 0, "slurm 7.0"), one(30, 1, "slurm 7.0"), one(35, 2, "")}, ""},
-		{"one is of a run, one of none", []*report.View{one(1, 0, "slurm 7.0"), one(30, 1, "")}, "a.json and b.json were not"},
+		{"one is of a run, one of none", []*report.View{one(1, 0, "slurm 7.0"), one(30, 1, "")}, "the reports a.json and b.json were not"},
 	} {
 		_, err := mergedOf(c.reports, names[:len(c.reports)], Choice{})
 		if (err != nil) != (c.refused != "") || err != nil && (!errors.Is(err, ErrOneAfterTheOther) || !strings.HasPrefix(err.Error(), c.refused)) {
@@ -76,6 +76,13 @@ func TestReportsOfOneAfterTheOtherAreRefused(t *testing.T) {
 		if merged, err := mergedOf(c.reports, names[:len(c.reports)], Choice{Force: true}); err != nil || len(merged.Targets) != len(c.reports) {
 			t.Errorf("%s, by force: %v", c.name, err)
 		}
+	}
+}
+
+func TestTheRunThatIsMissingMayBeOfAReportThatNamesNone(t *testing.T) {
+	list, names := ofRuns(t, "", "")
+	if _, err := mergedOf(list, names, Choice{Run: "slurm 9.0"}); err == nil || err.Error() != `no report is of the run "slurm 9.0", and none names a run` {
+		t.Error(err)
 	}
 }
 

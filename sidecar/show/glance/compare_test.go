@@ -285,6 +285,9 @@ func TestADocumentIsReadAsItWasWritten(t *testing.T) {
 	if err != nil || !bytes.Equal(again, text) {
 		t.Errorf("%v\n%s", err, again)
 	}
+	if _, err := Read(bytes.NewReader(text[:len(text)-9])); !errors.Is(err, errDamaged) {
+		t.Errorf("a document that was cut off: %v", err)
+	}
 	for _, damaged := range []string{"", "{}", `{"document":"omni_perf.report"}`, `{"document":"omni_perf.notebook","version":1,"cells":[{"duration_ns":-5}]}`,
 		`{"document":"omni_perf.notebook","version":1,"cells":[{"no_cpu_ns":-5}]}`, `{"document":"omni_perf.notebook","version":1,"cells":[{"cpus_elsewhere":2}]}`} {
 		if _, err := Read(strings.NewReader(damaged)); err == nil {
