@@ -119,6 +119,52 @@ func TestCompareNotebooks(t *testing.T) {
 	}
 }
 
+// A file that is none of a notebook is said to be what it is: another kind of document, none, or not there.
+func TestFilesThatAreNoReportsAreSaidToBeThat(t *testing.T) {
+	folder := t.TempDir()
+	report := recorded(t, twosides.Faster(), 1)[0]
+	whole, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := `{"document": "omni_perf.notebook", "version": 1, "name": "a.ipynb", "cells": []}`
+	for name, text := range map[string]string{
+		"cells.json": cells, "half.json": cells[:len(cells)-3], "cut.json": string(whole[:len(whole)/2]), "text.txt": "hello", "list.json": "[1,2]",
+		"perf_output.html": "<!doctype html>", "perf_output.svg": "<svg/>", "a.ipynb": `{"cells": [], "nbformat": 4}`,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(folder)
+	if err := os.Mkdir("runs", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	made := "a report is what omni-perf run --format json writes."
+	for args, says := range map[string]string{
+		"compare cells.json nofile.json":   "no such file or directory",
+		"compare cells.json cut.json":      "the report from cut.json: the report is damaged",
+		"compare cells.json text.txt":      "the report from text.txt: it is no report of omni_perf",
+		"compare cells.json " + report:     "The cells of a notebook are in cells.json, and those of none in " + report,
+		"compare cells.json half.json":     "the cells from half.json: they are damaged",
+		"compare a.ipynb a.ipynb":          "omni-perf run a.ipynb --format json executes the notebook",
+		"compare perf_output.svg cut.json": made,
+		"show perf_output.html":            made,
+		"show list.json":                   "it is no report of omni_perf, but a list.",
+		"show runs":                        "There is a folder runs: name a report in it.",
+		"merge -o all runs":                "There is no report in runs: omni-perf run -o runs/run --format json writes one.",
+	} {
+		if _, errs, code := invoke(t, args); code != exitFailed || !strings.Contains(errs, says) {
+			t.Errorf("%s: exit status %d, %s; want %q", args, code, errs, says)
+		}
+	}
+	for _, value := range []string{"abc", "1x"} {
+		if _, errs, code := invoke(t, "show "+report+" --what stretch --from "+value); code != exitUsage || !strings.Contains(errs, `--from: "`+value+`" is not a number such as 1.5`) {
+			t.Errorf("--from %s: exit status %d, %s", value, code, errs)
+		}
+	}
+}
+
 func TestCompareRefuses(t *testing.T) {
 	good := recorded(t, twosides.Faster(), 1)[0]
 	old, damaged := filepath.Join(t.TempDir(), "old.json"), filepath.Join(t.TempDir(), "damaged.json")

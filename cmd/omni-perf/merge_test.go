@@ -94,7 +94,7 @@ func TestMergeTakesTheReportsInAFolder(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, errs, code := invoke(t, "merge -o "+all+" "+t.TempDir()); code == exitOK || !strings.Contains(errs, "has no report: omni-perf run -o ") {
+	if _, errs, code := invoke(t, "merge -o "+all+" "+t.TempDir()); code == exitOK || !strings.Contains(errs, "There is no report in ") {
 		t.Errorf("an empty folder: exit status %d, %q", code, errs)
 	}
 	if err := os.WriteFile(filepath.Join(folder, "cut.json"), []byte(`{"document": "omni_perf.report", "version": 2, "na`), 0o600); err != nil {

@@ -66,6 +66,8 @@ func valueProblem(e *pflag.InvalidValueError) string {
 	switch e.GetFlag().Value.Type() {
 	case "int", "int64", "uint64":
 		return fmt.Sprintf("%q is not a whole number", e.GetValue())
+	case "float64":
+		return fmt.Sprintf("%q is not a number such as 1.5", e.GetValue())
 	case "bool":
 		return fmt.Sprintf("%q is neither true nor false", e.GetValue())
 	case "duration":

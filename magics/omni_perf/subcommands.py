@@ -101,8 +101,8 @@ class Subcommands:
             "help": self._help,
             "off": self._off,
             "list": self._list,
-            "save": self._help,
-            "compare": self._help,
+            "save": lambda: publish.warn(f"Save what, and where? {USAGE['save']}."),
+            "compare": lambda: publish.warn(f"Compare what? {USAGE['compare']}."),
             "status": self._status,
             "doctor": self._doctor,
         }

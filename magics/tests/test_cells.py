@@ -232,6 +232,15 @@ def test_last_and_save(notebook: Notebook, tmp_path: Any, capsys: pytest.Capture
     assert "folder.json: No such file or directory." in capsys.readouterr().err
 
 
+def test_what_is_to_be_saved_or_compared_is_asked_for_in_a_sentence(
+    notebook: Notebook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for word, usage in {"save": "%omni_perf save NAME [N].", "compare": "%omni_perf compare A B."}.items():
+        notebook.run(f"%omni_perf {word}")
+        said = capsys.readouterr()
+        assert said.out == "" and said.err.count("\n") == 1 and said.err.rstrip().endswith(usage), said
+
+
 def test_status_and_doctor(notebook: Notebook, capsys: pytest.CaptureFixture[str]) -> None:
     notebook.run("%omni_perf status")
     assert "none yet; the first profiled cell starts one" in capsys.readouterr().out

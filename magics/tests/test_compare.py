@@ -120,7 +120,7 @@ def test_files_that_are_no_reports_are_sentences(kernel: Kernel, tmp_path: Path)
 
 
 def test_compare_is_a_subcommand_only_with_names(kernel: Kernel) -> None:
-    assert "%omni_perf compare A B" in kernel.run("%omni_perf compare").text("stdout")
+    assert "%omni_perf compare A B" in kernel.run("%omni_perf compare").text("stderr")
     kernel.run("%omni_perf compare = 5")
     assert kernel.run("compare").result == "5"
 

@@ -141,7 +141,9 @@ func TestTwoReportsOfOneProcessAtOneTimeAreRefused(t *testing.T) {
 		t.Errorf("merged: %v", err)
 	}
 	// One after the other they are two stretches of its life.
-	if r, err := Merge([]*report.View{rankedReport(t, 0, 1, 4, "boot", false), rankedReport(t, 0, 20, 4, "boot", false)}, names); err != nil || len(r.Targets) != 2 {
+	later := rankedReport(t, 0, 20, 4, "boot", false)
+	later.Processes[0].StartNS = -int64(19 * second)
+	if r, err := Merge([]*report.View{rankedReport(t, 0, 1, 4, "boot", false), later}, names); err != nil || len(r.Targets) != 2 {
 		t.Errorf("two cells: %v", err)
 	}
 }

@@ -30,6 +30,7 @@ func Read(names []string, choice Choice, read func(at int) (*report.View, error)
 	var reports []*report.View
 	var readable []int // of each report, which one it is
 	var failed []error
+	runs := make(map[string]int) // how many reports are of each
 	reduced := len(names) > many
 	if reduced {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
@@ -48,6 +49,9 @@ func Read(names []string, choice Choice, read func(at int) (*report.View, error)
 			failed = append(failed, one.err)
 			continue
 		}
+		if run := runOf(one.report); run != "" {
+			runs[run]++
+		}
 		if choice.takes(one.report) {
 			reports, readable = append(reports, one.report), append(readable, i)
 		}
@@ -56,7 +60,7 @@ func Read(names []string, choice Choice, read func(at int) (*report.View, error)
 		return nil, nil, failed[0]
 	}
 	if len(reports) == 0 && choice.Run != "" {
-		return nil, nil, fmt.Errorf("no report is of the run %q", choice.Run)
+		return nil, nil, choice.missing(runs)
 	}
 	readNames := make([]string, len(readable))
 	for i, at := range readable {

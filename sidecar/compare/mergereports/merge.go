@@ -65,6 +65,11 @@ func merge(reports []*report.View, names []string, choice Choice) (*report.View,
 	if err := m.recordedTwice(names); err != nil {
 		return nil, err
 	}
+	if !choice.Force {
+		if err := m.apart(names); err != nil {
+			return nil, err
+		}
+	}
 	for i := range reports {
 		m.add(i)
 		m.reports[i] = withoutTables(m.reports[i]) // a thousand are not kept beside what is made of them
@@ -237,7 +242,7 @@ func (m *merging) finish() {
 		if len(d.Hosts) > 1 {
 			d.Name += " on " + words.Plural(len(d.Hosts), "machine", "machines")
 		}
-	} else if d.Name == "" {
+	} else if d.Name == "" && len(m.reports) > 1 {
 		d.Name = words.Plural(len(m.reports), "report", "reports") + " together"
 	}
 }

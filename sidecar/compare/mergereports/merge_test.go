@@ -156,6 +156,23 @@ func TestOneReportStaysAsItIs(t *testing.T) {
 	}
 }
 
+// The most that was resident may lie between two readings of its track.
+func TestThePeakOfMemoryIsThatOfTheProcess(t *testing.T) {
+	in := rankedReport(t, 0, 3, 4, "boot", false)
+	process, mean, most, peak := in.Target().Process, 9e6, 12e6, int64(63e6)
+	in.Processes[process].PeakMemoryBytes = &peak
+	in.Tracks = append(in.Tracks, report.Track{
+		ID: "rss", Kind: report.Gauge, Unit: "B", Process: &process, AtUS: report.Column{5e6, 10e6}, Value: report.Figures{6e6, 12e6}, Mean: &mean, Peak: &most,
+	})
+	r, err := Merge([]*report.View{in}, names[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.HostTrack("rss"); got == nil || *got.Peak != 63e6 || r.Name != in.Name {
+		t.Errorf("%q: the peak of %q is %v", r.Name, got.ID, *got.Peak)
+	}
+}
+
 func TestWhatDoesNotFitTogetherIsRefused(t *testing.T) {
 	if _, err := Merge([]*report.View{rankedReport(t, 0, 1, 4, "", false)}, names); !errors.Is(err, ErrNoClock) {
 		t.Errorf("no boot id: %v", err)

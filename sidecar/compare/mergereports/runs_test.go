@@ -42,7 +42,46 @@ func TestReportsOfTwoRunsAreRefused(t *testing.T) {
 	if merged, err := mergedOf(list, names, Choice{Run: "slurm 8.0"}); err != nil || len(merged.Targets) != 2 {
 		t.Errorf("%v", err)
 	}
-	if _, err := mergedOf(list, names, Choice{Run: "slurm 9.0"}); err == nil || err.Error() != `no report is of the run "slurm 9.0"` {
+	if _, err := mergedOf(list, names, Choice{Run: "slurm 9.0"}); err == nil || err.Error() != `no report is of the run "slurm 9.0"; there are "slurm 8.0" (2 reports), "slurm 7.0" (1 report)` {
+		t.Error(err)
+	}
+}
+
+// Programs that ran one after the other on one machine have nothing to do with each other, unless something says so.
+func TestReportsOfOneAfterTheOtherAreRefused(t *testing.T) {
+	one := func(begins float64, rank int, run string) *report.View {
+		r := rankedReport(t, rank, begins, 4, "boot", false) // of 10 seconds
+		if run != "" {
+			r.Targets[0].Run = &run
+		}
+		return r
+	}
+	during := one(1, 2, "")
+	during.DurationNS += int64(9 * second)
+	for _, c := range []struct {
+		name    string
+		reports []*report.View
+		refused string // which two are named
+	}{
+		{"one after the other", []*report.View{one(30, 1, ""), one(1, 0, "")}, "the reports b.json and a.json were not"},
+		{"at the same time", []*report.View{one(1, 0, ""), one(10.9, 1, "")}, ""},
+		{"a launcher's is between them", []*report.View{one(1, 0, ""), one(12, 1, ""), during}, ""},
+		{"of one run", []*report.View{one(1, 0, "slurm 7.0"), one(30, 1, "slurm 7.0"), one(35, 2, "")}, ""},
+		{"one is of a run, one of none", []*report.View{one(1, 0, "slurm 7.0"), one(30, 1, "")}, "the reports a.json and b.json were not"},
+	} {
+		_, err := mergedOf(c.reports, names[:len(c.reports)], Choice{})
+		if (err != nil) != (c.refused != "") || err != nil && (!errors.Is(err, ErrOneAfterTheOther) || !strings.HasPrefix(err.Error(), c.refused)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.refused)
+		}
+		if merged, err := mergedOf(c.reports, names[:len(c.reports)], Choice{Force: true}); err != nil || len(merged.Targets) != len(c.reports) {
+			t.Errorf("%s, by force: %v", c.name, err)
+		}
+	}
+}
+
+func TestTheRunThatIsMissingMayBeOfAReportThatNamesNone(t *testing.T) {
+	list, names := ofRuns(t, "", "")
+	if _, err := mergedOf(list, names, Choice{Run: "slurm 9.0"}); err == nil || err.Error() != `no report is of the run "slurm 9.0", and none names a run` {
 		t.Error(err)
 	}
 }

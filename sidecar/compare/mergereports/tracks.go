@@ -122,9 +122,23 @@ func (m *merging) sum(id string, parts []*report.Track) report.Track {
 	}
 	if known > 0 {
 		mean := total / known
+		if id == "rss" {
+			peak = max(peak, m.largestOf(parts))
+		}
 		out.Mean, out.Peak = &mean, &peak
 	}
 	return out
+}
+
+// largestOf is the most that was resident in one of the processes whose tracks these are: it may lie between two readings of its
+// track, and the sum was no less then.
+func (m *merging) largestOf(parts []*report.Track) (most float64) {
+	for _, t := range parts {
+		if peak := m.doc.Processes[*t.Process].PeakMemoryBytes; peak != nil {
+			most = max(most, float64(*peak))
+		}
+	}
+	return most
 }
 
 // meanOf is a track's mean between two times, as far as it is known there; first is its first point that ends behind from.

@@ -64,7 +64,7 @@ func reportsIn(places []string) (files []string, found int, err error) {
 			}
 		}
 		if len(files) == before {
-			return nil, 0, fmt.Errorf("%s has no report: omni-perf run -o %s --format json writes one", folder, filepath.Join(folder, "run"))
+			return nil, 0, fmt.Errorf("there is no report in %s: omni-perf run -o %s --format json writes one", folder, filepath.Join(folder, "run"))
 		}
 	}
 	return files, len(files) - named, nil

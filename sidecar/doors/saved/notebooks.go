@@ -1,7 +1,6 @@
 package saved
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +9,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/show/glance"
 )
 
-// kindBytes are those of a file in which it says that it has a notebook's cells.
-const kindBytes = 256
-
-// areNotebooks reports whether files have the cells of a notebook; it is an error if only some of them do.
+// areNotebooks reports whether files have the cells of a notebook; it is an error if only some of them do. Of a file that is no
+// report either the error is that: it is not another kind of document, it is none.
 func areNotebooks(files []string) (bool, error) {
 	found := ""
 	other := ""
@@ -25,7 +22,10 @@ func areNotebooks(files []string) (bool, error) {
 		}
 	}
 	if found != "" && other != "" {
-		return false, fmt.Errorf("%s has the cells of a notebook, and %s has not: like is compared with like", found, other)
+		if _, err := Read(other); err != nil {
+			return false, err
+		}
+		return false, fmt.Errorf("the cells of a notebook are in %s, and those of none in %s: like is compared with like", found, other)
 	}
 	return found != "", nil
 }
@@ -39,9 +39,9 @@ func isNotebook(file string) bool {
 		return false
 	}
 	defer f.Close()
-	begin := make([]byte, kindBytes)
+	begin := make([]byte, glance.KindBytes)
 	n, _ := io.ReadFull(f, begin)
-	return bytes.Contains(begin[:n], []byte(`"`+glance.Kind+`"`))
+	return glance.Begins(begin[:n])
 }
 
 func readNotebooks(files []string) (list []*glance.Document, err error) {

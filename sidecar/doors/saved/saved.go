@@ -6,8 +6,12 @@
 package saved
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
@@ -27,10 +31,26 @@ func Read(file string) (*report.View, error) {
 		in, name = opened, file
 	}
 	r, err := report.ReadFrom(in)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EISDIR):
+		return nil, fmt.Errorf("there is a folder %s: name a report in it", name)
+	case errors.Is(err, report.ErrNoReport):
+		return nil, fmt.Errorf("cannot take the report from %s: %w%s", name, err, adviceOn(name))
+	case err != nil:
 		return nil, fmt.Errorf("cannot take the report from %s: %w", name, err)
 	}
 	return r, nil
+}
+
+// adviceOn says how a report is made in place of a file that is none, where the name says what that is.
+func adviceOn(file string) string {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".html", ".svg":
+		return "; a report is what omni-perf run --format json writes"
+	case ".ipynb":
+		return fmt.Sprintf("; omni-perf run %s --format json executes the notebook and writes what omni-perf compare takes", file)
+	}
+	return ""
 }
 
 // ReadAll reads several.

@@ -444,7 +444,7 @@ func allocationsTable(r *report.View) table {
 		}
 		rw := row{
 			name: linePlace(r, l.File, l.Line), figure: bytes(l.PeakBytes), share: min(share, 1), aside: words.Percent(min(share, 1)), code: labels.Code(r.Text(l.File, l.Line)), keeps: true,
-			hint: words.Count(l.PeakAllocations) + " allocations, most in " + words.Clean(l.Function, 60),
+			hint: words.Plural(int(l.PeakAllocations), "allocation", "allocations") + ", most in " + words.Clean(l.Function, 60),
 		}
 		if l.KeptBytes > 0 {
 			rw.hint = labels.Join(rw.hint, bytes(l.KeptBytes)+" left at the end")

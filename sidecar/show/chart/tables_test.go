@@ -462,3 +462,15 @@ func TestWhatMadeThePeakLeadsWhereMostWasGivenBack(t *testing.T) {
 		t.Errorf("%+v, %+v", first, second)
 	}
 }
+
+func TestOneAllocationIsOne(t *testing.T) {
+	r := sketch.TrainingCell().View()
+	r.Allocations = &report.Allocations{Tool: "memray", PeakBytes: 3 << 20, Lines: []report.AllocationLine{
+		{Line: 1, PeakBytes: 2 << 20, PeakAllocations: 1, Function: "zeros"}, {Line: 2, PeakBytes: 1 << 20, PeakAllocations: 1200, Function: "list"},
+	}}
+	for i, want := range []string{"1 allocation, most in zeros", "1,200 allocations, most in list"} {
+		if rows := allocationsTable(r).rows; len(rows) != 2 || rows[i].hint != want {
+			t.Errorf("%+v, want %q", rows, want)
+		}
+	}
+}

@@ -87,10 +87,10 @@ func Compare(before, after []*Document) (*Difference, error) {
 	if len(before) == 1 || len(after) == 1 {
 		d.AssumedSpread = &spread
 	}
-	gone := goneFrom(before[0], after[0])
+	sides := [2][]map[int]*Row{pairedWith(after[0], before), pairedWith(after[0], after)}
+	gone := goneFrom(before[0], sides[0][0])
 	// Bonferroni, as in package comparison.
 	each := 1 - (1-d.Level)/float64(max(len(after[0].Cells)+len(gone), 1))
-	sides := [2][]map[int]*Row{pairedWith(after[0], before), pairedWith(after[0], after)}
 	busy := [2][]float64{elsewhereOf(before), elsewhereOf(after)}
 	for i := range after[0].Cells {
 		c := &after[0].Cells[i]
@@ -133,12 +133,16 @@ func (d *Document) codes() (list []string) {
 	return list
 }
 
-// goneFrom are the cells of a run that another one does not have.
-func goneFrom(before, after *Document) (list []*Row) {
-	there := comparison.Pair(before.codes(), after.codes())
+// goneFrom are the cells of a run with which none of another one was paired: by the same pairs as the other rows, since of
+// two cells that changed places either may be the one that stays, by the order in which the runs are compared.
+func goneFrom(before *Document, paired map[int]*Row) (list []*Row) {
+	there := make(map[*Row]bool)
+	for _, row := range paired {
+		there[row] = true
+	}
 	for i := range before.Cells {
-		if _, ok := there[i]; !ok {
-			list = append(list, &before.Cells[i])
+		if row := &before.Cells[i]; !there[row] {
+			list = append(list, row)
 		}
 	}
 	return list
@@ -251,8 +255,11 @@ func (d *Difference) Text() string {
 		}
 		rows = append(rows, []string{number, c.time(c.BeforeNS, significance.New), c.time(c.AfterNS, significance.Gone), c.verdict()})
 	}
-	whole := d.Whole
-	rows = append(rows, []string{"all", whole.time(whole.BeforeNS, ""), whole.time(whole.AfterNS, ""), whole.verdict()})
+	whole, verdict := d.Whole, d.Whole.verdict()
+	if d.isHidden() {
+		verdict = words.Signed(float64(whole.ChangeNS())/1e9) + ", may be noise"
+	}
+	rows = append(rows, []string{"all", whole.time(whole.BeforeNS, ""), whole.time(whole.AfterNS, ""), verdict})
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, text := range row {
@@ -327,18 +334,36 @@ func (c Change) remark() string {
 func (d *Difference) sentence() string {
 	differ := slices.DeleteFunc(slices.Clone(d.Cells), func(c Change) bool { return c.Verdict == significance.WithinNoise })
 	slices.SortStableFunc(differ, func(a, b Change) int { return cmp.Compare(abs(b.ChangeNS()), abs(a.ChangeNS())) })
-	text := "All cells together took as long as before, as far as noise lets it be seen."
-	if d.Whole.Verdict != significance.WithinNoise {
-		more := "less"
-		if d.Whole.ChangeNS() > 0 {
-			more = "more"
-		}
-		text = "Took " + d.Whole.by() + " " + more + " than before" + d.Whole.percent() + "."
+	more := "less"
+	if d.Whole.ChangeNS() > 0 {
+		more = "more"
+	}
+	text := "Took " + d.Whole.by() + " " + more + " than before" + d.Whole.percent()
+	switch {
+	case d.isHidden():
+		text += ", which for all cells together may be noise; of single cells it is not."
+	case d.Whole.Verdict == significance.WithinNoise:
+		text = "All cells together took as long as before, as far as noise lets it be seen."
+	default:
+		text += "."
 	}
 	if len(differ) == 0 {
 		return text
 	}
 	return text + " What changed most is cell " + differ[0].name() + ": " + differ[0].verdict() + "."
+}
+
+// isHidden reports whether the whole is within noise only for the noise of cells that did not change: those that did took more
+// time together, or less, by all that is known of them, as the whole did.
+func (d *Difference) isHidden() bool {
+	var low, high int64
+	for _, c := range d.Cells {
+		if c.Verdict != significance.WithinNoise {
+			low, high = low+c.LowNS, high+c.HighNS
+		}
+	}
+	by := d.Whole.ChangeNS()
+	return d.Whole.Verdict == significance.WithinNoise && (low > 0 && by > 0 || high < 0 && by < 0)
 }
 
 func abs(v int64) int64 { return max(v, -v) }

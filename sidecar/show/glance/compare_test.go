@@ -50,6 +50,63 @@ func TestTwoVersionsOfANotebook(t *testing.T) {
 	}
 }
 
+// Of two cells that changed places one stays and the other is gone from one place and new in another: each once, and the
+// columns add up to the whole.
+func TestCellsThatChangedPlacesAreCountedOnce(t *testing.T) {
+	cells := map[string]int{"import time": 7, "def work(n):": 2, "work(6_000_000)": 190, "time.sleep(0.4)": 400}
+	before := ran(cells, "import time", "def work(n):", "work(6_000_000)", "time.sleep(0.4)")
+	after := ran(cells, "import time", "def work(n):", "time.sleep(0.4)", "work(6_000_000)")
+	for _, sides := range [][2]*Document{{before, after}, {after, before}} {
+		d, err := Compare([]*Document{sides[0]}, []*Document{sides[1]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var was, is int64
+		codes := make(map[significance.Verdict]string)
+		for _, c := range d.Cells {
+			was, is = was+c.BeforeNS, is+c.AfterNS
+			codes[c.Verdict] = c.Code
+		}
+		if was != d.Whole.BeforeNS || is != d.Whole.AfterNS {
+			t.Errorf("the cells took %d and %d ns, the whole %d and %d:\n%s", was, is, d.Whole.BeforeNS, d.Whole.AfterNS, d.Text())
+		}
+		if codes[significance.New] == "" || codes[significance.New] != codes[significance.Gone] {
+			t.Errorf("%q is new and %q is gone", codes[significance.New], codes[significance.Gone])
+		}
+	}
+}
+
+// Of a cell that changed for certain the whole is not said to have stayed as it was, where the noise of the other cells hides it.
+func TestAWholeThatNoiseHidesIsNoneThatStayed(t *testing.T) {
+	busy := 0.5
+	run := func(work, sleep int) *Document {
+		n := Notebook{Name: "a.ipynb"}
+		for i, ms := range []int{work, sleep} {
+			used := ms * (1 - i)
+			n.Cells = append(n.Cells, Cell{Number: i + 1, Code: []string{"work()", "sleep()"}[i], Outcome: "ok", Duration: time.Duration(ms) * time.Millisecond,
+				Figures: Figures{CPU: of(time.Duration(used) * time.Millisecond), Elsewhere: &busy}})
+		}
+		return n.Document()
+	}
+	for _, c := range []struct {
+		name          string
+		before, after *Document
+		said, row     string
+	}{
+		{"slower", run(180, 800), run(440, 800), "Took 0.26 s more than before (+27 %), which for all cells together may be noise", "+0.26 s, may be noise"},
+		{"faster", run(440, 800), run(180, 800), "Took 0.26 s less than before (−21 %), which for all cells together may be noise", "−0.26 s, may be noise"},
+		{"as it was", run(180, 800), run(185, 805), "All cells together took as long as before", "no difference"},
+	} {
+		d, err := Compare([]*Document{c.before}, []*Document{c.after})
+		if err != nil || d.Whole.Verdict != significance.WithinNoise {
+			t.Fatalf("%s: %v, %+v", c.name, err, d)
+		}
+		if text := d.Text(); !strings.Contains(text, c.said) || !strings.Contains(text, c.row) {
+			t.Errorf("%s:\n%s", c.name, text)
+		}
+	}
+}
+
 // Runs of an unchanged notebook that vary by 2 % and a few milliseconds do not differ in 95 of 100 comparisons.
 func TestAnUnchangedNotebookDoesNotDiffer(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -227,6 +284,9 @@ func TestADocumentIsReadAsItWasWritten(t *testing.T) {
 	again, err := read.JSON()
 	if err != nil || !bytes.Equal(again, text) {
 		t.Errorf("%v\n%s", err, again)
+	}
+	if _, err := Read(bytes.NewReader(text[:len(text)-9])); !errors.Is(err, errDamaged) {
+		t.Errorf("a document that was cut off: %v", err)
 	}
 	for _, damaged := range []string{"", "{}", `{"document":"omni_perf.report"}`, `{"document":"omni_perf.notebook","version":1,"cells":[{"duration_ns":-5}]}`,
 		`{"document":"omni_perf.notebook","version":1,"cells":[{"no_cpu_ns":-5}]}`, `{"document":"omni_perf.notebook","version":1,"cells":[{"cpus_elsewhere":2}]}`} {

@@ -1,6 +1,7 @@
 package glance
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ const (
 	Kind = "omni_perf.notebook"
 	// Version changes when a reader of an older document would go wrong.
 	Version = 1
+	// KindBytes are those of a document in which it says what it is.
+	KindBytes = 256
 
 	maxDocument = 64 << 20 // bytes
 	maxCells    = 20_000
@@ -20,6 +23,8 @@ const (
 
 // ErrNoNotebook is of a file that is no document of a notebook, or a damaged one.
 var ErrNoNotebook = errors.New("these are not the cells of a notebook, as omni-perf run NOTEBOOK.ipynb --format json writes them")
+
+var errDamaged = errors.New("they are damaged: their JSON is not whole")
 
 // Document is a Notebook without its pictures, to be kept and compared.
 type Document struct {
@@ -87,11 +92,19 @@ func indented(document any) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
+// Begins reports whether a text, of which the first KindBytes are enough, begins as a document does.
+func Begins(text []byte) bool {
+	return bytes.Contains(text[:min(len(text), KindBytes)], []byte(`"`+Kind+`"`))
+}
+
 // Read reads a document.
 func Read(r io.Reader) (*Document, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(text) <= maxDocument && Begins(text) && !json.Valid(text) {
+		return nil, errDamaged
 	}
 	d := &Document{}
 	if len(text) > maxDocument || json.Unmarshal(text, d) != nil || d.Document != Kind {

@@ -486,8 +486,12 @@ func (c *checker) lines() {
 		}
 		sums[l.Process] = min(sums[l.Process]+l.SelfNS, maxInteger+1)
 	}
+	rests := make(map[int]int64) // the same: of a process there may be two targets, one after the other
 	for _, t := range d.Targets {
-		rest := t.ThreadNS - t.NoLineNS
+		rests[t.Runs()] = min(rests[t.Runs()]+t.ThreadNS-t.NoLineNS, maxInteger+1)
+	}
+	for _, t := range d.Targets {
+		rest := rests[t.Runs()]
 		whole := d.Thinned == nil || d.Thinned.Tables["lines"].Kept == d.Thinned.Tables["lines"].Of
 		c.must(sums[t.Runs()] == rest || !whole && sums[t.Runs()] < rest, "the lines of a target add up to %d, not %d ns", sums[t.Runs()], rest)
 	}

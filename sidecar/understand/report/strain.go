@@ -176,6 +176,8 @@ func (s *strainer) begin() error {
 				return s.wrong("it begins with more than %s blanks", words.Count(maxBlanks))
 			}
 			s.w.Pos++
+		case '[':
+			return fmt.Errorf("%w, but a list", ErrNoReport)
 		default:
 			return s.wrong("it does not begin with {")
 		}
