@@ -319,7 +319,11 @@ func did(c activity.Cause) string {
 }
 
 func (s Scope) waitsForEvents(f diagnose.Finding) string {
-	return "for " + s.part(f.Time) + " every task was waiting" + s.where(f)
+	text := "for " + s.part(f.Time) + " every task was waiting"
+	if where := s.where(f); strings.HasPrefix(where, " in ") { // that of the program, or of the cell: where the others wait is the tasks'
+		return text + ", the main one" + where
+	}
+	return text + s.where(f)
 }
 
 func (s Scope) sleeps(f diagnose.Finding) string {
