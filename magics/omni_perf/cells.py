@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from omni_perf import contract, marks, publish, torchmemory
+from omni_perf import contract, marks, publish, residentmemory, torchmemory
 from omni_perf.cellsources import BATCH_LIMIT, BEGIN_LIMIT, CellSources, Known
 from omni_perf.cleanup import ENGINES, filled_in, options_line
 from omni_perf.fallback import FallbackSampler
@@ -249,6 +249,7 @@ class CellRecorder:
             "automatic": automatic,
             "thresholdNs": str(options.threshold_ns if automatic else 0),
             "coroutine": str(id(coroutine) if coroutine is not None else 0),
+            "residentBytes": str(residentmemory.read()),
         }
         began_ns = time.monotonic_ns()
         if automatic:
@@ -449,6 +450,7 @@ class CellRecorder:
                 running.cluster.end(b"")
 
     def _finish_recording(self, running: Running, ended_ns: int, outcome: str) -> None:
+        resident = residentmemory.read()
         if running.allocations is not None:
             running.allocations.end()
         if running.history is not None:
@@ -469,6 +471,7 @@ class CellRecorder:
             "quiet": options.quiet or short or running.cluster is not None,
             "form": "notebook" if is_notebook(self._shell) else "terminal",
             "beganNs": str(running.unawaited_ns),
+            "residentBytes": str(resident),
         }
         if short and not running.beginning.done():
             self._session.end_later(running.beginning, request)

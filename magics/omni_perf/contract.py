@@ -76,6 +76,7 @@ class BeginRequest(TypedDict, total=False):
     startedNs: Int64
     coroutine: Int64
     ownThreads: list[int]
+    residentBytes: Int64
 
 
 class BeginResponse(TypedDict, total=False):
@@ -114,6 +115,7 @@ class EndRequest(TypedDict, total=False):
     outOfMemory: list[OutOfMemory]
     torchMemory: list[TorchMemory]
     allocations: Allocations
+    residentBytes: Int64
 
 
 class Allocations(TypedDict, total=False):

@@ -615,6 +615,7 @@ def _processes(names: _Names) -> list[Row]:
             "stacks": "read" if row["stacks"]["read"] else row["stacks"]["text"],
             "peak_memory_bytes": row.get("peak_memory_bytes"),
             "peak_at_least_bytes": row.get("peak_at_least_bytes"),
+            "kept_bytes": row.get("kept_bytes"),
             "own_bytes": row.get("own_bytes"),
             "pss_bytes": row.get("pss_bytes"),
             **_raised(names, row.get("exception")),

@@ -204,3 +204,35 @@ def test_mistakes_are_sentences(tmp_path: Path) -> None:
         assert said.lower() in done.stderr.lower()
         assert "Traceback" not in done.stderr
     assert not (tmp_path / "x.ipynb").exists()
+
+
+RESIDENT = """def resident():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * 4096 / 2**20"""
+
+
+def test_what_short_cells_have_kept(tmp_path: Path) -> None:
+    grow = ('x = bytearray(b"x") * (50 << 20)', 'z = bytearray(b"z") * (200 << 20)', "del z", "del x")
+    measured = [f"before = resident(); {line}; print(resident() - before)" for line in grow]
+    notebook = write(tmp_path / "keeps.ipynb", RESIDENT, *measured, "pass")
+    known = 0
+    for _ in range(3):
+        done = run(notebook, "--executed", tmp_path / "done.ipynb", "-o", tmp_path / "kept", "--format", "json")
+        assert done.returncode == 0, done.stderr
+        executed = {cell.execution_count: cell for cell in nbformat.read(tmp_path / "done.ipynb", 4).cells}
+        for row in json.loads((tmp_path / "kept.json").read_text())["cells"]:
+            printed = executed[row["number"]].outputs
+            if printed and row["kept_bytes"] is not None:
+                known += 1
+                assert abs(row["kept_bytes"] / 2**20 - float(printed[0].text)) < 2, (printed, row)
+    assert known >= 4, "of twelve cells"
+
+
+def test_what_short_cells_have_kept_in_the_notebook(kernel: Kernel) -> None:
+    kernel.run("%omni_perf on -t 0")
+    kernel.run('x = bytearray(b"x") * (50 << 20)')
+    kernel.run('z = bytearray(b"z") * (200 << 20)')
+    kernel.run("del z")
+    shown = kernel.run("%omni_perf report").plain
+    kept = re.findall(r"([+−]\d+)(?:\.0)? MiB +(?:\w = bytearray|del)", shown)
+    assert kept == ["+50", "+200", "−200"], shown

@@ -395,6 +395,7 @@ type BeginRequest struct {
 	StartedNs        int64                  `protobuf:"varint,13,opt,name=started_ns,json=startedNs,proto3" json:"started_ns,omitempty"`                       // CLOCK_MONOTONIC at which Begin was called; the cell begins with its answer
 	Coroutine        int64                  `protobuf:"varint,20,opt,name=coroutine,proto3" json:"coroutine,omitempty"`                                        // address of the coroutine object that the thread's event loop runs the cell in; 0: none
 	OwnThreads       []int32                `protobuf:"varint,21,rep,packed,name=own_threads,json=ownThreads,proto3" json:"own_threads,omitempty"`             // native ids of the extension's own threads, which are in nobody's profile
+	ResidentBytes    int64                  `protobuf:"varint,22,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"`           // the kernel's resident memory at started_ns; 0: not known
 	Children         string                 `protobuf:"bytes,30,opt,name=children,proto3" json:"children,omitempty"`                                           // --children: "stacks" (also if empty), "tracks" or "none"
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -533,6 +534,13 @@ func (x *BeginRequest) GetOwnThreads() []int32 {
 		return x.OwnThreads
 	}
 	return nil
+}
+
+func (x *BeginRequest) GetResidentBytes() int64 {
+	if x != nil {
+		return x.ResidentBytes
+	}
+	return 0
 }
 
 func (x *BeginRequest) GetChildren() string {
@@ -692,17 +700,18 @@ type EndRequest struct {
 	EndedNs       int64                  `protobuf:"varint,2,opt,name=ended_ns,json=endedNs,proto3" json:"ended_ns,omitempty"` // CLOCK_MONOTONIC at which the cell ended
 	Outcome       string                 `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`                 // "ok", "error: ValueError", "interrupted"
 	Marks         []*Mark                `protobuf:"bytes,4,rep,name=marks,proto3" json:"marks,omitempty"`
-	Sources       []*CellSource          `protobuf:"bytes,5,rep,name=sources,proto3" json:"sources,omitempty"`                                   // compiled while the cell ran
-	Quiet         bool                   `protobuf:"varint,6,opt,name=quiet,proto3" json:"quiet,omitempty"`                                      // no bundle wanted
-	Form          string                 `protobuf:"bytes,7,opt,name=form,proto3" json:"form,omitempty"`                                         // "notebook" (html + text) or "terminal" (text)
-	Theme         string                 `protobuf:"bytes,8,opt,name=theme,proto3" json:"theme,omitempty"`                                       // "", "light" or "dark"
-	BeganNs       int64                  `protobuf:"varint,9,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"`                   // CLOCK_MONOTONIC at which the cell began without waiting for Begin's answer; 0: it waited
-	Loaded        []*Loaded              `protobuf:"bytes,20,rep,name=loaded,proto3" json:"loaded,omitempty"`                                    // modules imported or reloaded that the sidecar does not know yet
-	Torch         *Torch                 `protobuf:"bytes,30,opt,name=torch,proto3" json:"torch,omitempty"`                                      // absent: torch.profiler was not asked for
-	KernelWaitNs  int64                  `protobuf:"varint,31,opt,name=kernel_wait_ns,json=kernelWaitNs,proto3" json:"kernel_wait_ns,omitempty"` // --kernel-wait; 0: the default
-	OutOfMemory   []*OutOfMemory         `protobuf:"bytes,32,rep,name=out_of_memory,json=outOfMemory,proto3" json:"out_of_memory,omitempty"`     // the first ones of the cell, in the order of time
-	TorchMemory   []*TorchMemory         `protobuf:"bytes,40,rep,name=torch_memory,json=torchMemory,proto3" json:"torch_memory,omitempty"`       // of each device that torch uses
-	Allocations   *Allocations           `protobuf:"bytes,41,opt,name=allocations,proto3" json:"allocations,omitempty"`                          // of --memory exact
+	Sources       []*CellSource          `protobuf:"bytes,5,rep,name=sources,proto3" json:"sources,omitempty"`                                    // compiled while the cell ran
+	Quiet         bool                   `protobuf:"varint,6,opt,name=quiet,proto3" json:"quiet,omitempty"`                                       // no bundle wanted
+	Form          string                 `protobuf:"bytes,7,opt,name=form,proto3" json:"form,omitempty"`                                          // "notebook" (html + text) or "terminal" (text)
+	Theme         string                 `protobuf:"bytes,8,opt,name=theme,proto3" json:"theme,omitempty"`                                        // "", "light" or "dark"
+	BeganNs       int64                  `protobuf:"varint,9,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"`                    // CLOCK_MONOTONIC at which the cell began without waiting for Begin's answer; 0: it waited
+	Loaded        []*Loaded              `protobuf:"bytes,20,rep,name=loaded,proto3" json:"loaded,omitempty"`                                     // modules imported or reloaded that the sidecar does not know yet
+	Torch         *Torch                 `protobuf:"bytes,30,opt,name=torch,proto3" json:"torch,omitempty"`                                       // absent: torch.profiler was not asked for
+	KernelWaitNs  int64                  `protobuf:"varint,31,opt,name=kernel_wait_ns,json=kernelWaitNs,proto3" json:"kernel_wait_ns,omitempty"`  // --kernel-wait; 0: the default
+	OutOfMemory   []*OutOfMemory         `protobuf:"bytes,32,rep,name=out_of_memory,json=outOfMemory,proto3" json:"out_of_memory,omitempty"`      // the first ones of the cell, in the order of time
+	TorchMemory   []*TorchMemory         `protobuf:"bytes,40,rep,name=torch_memory,json=torchMemory,proto3" json:"torch_memory,omitempty"`        // of each device that torch uses
+	Allocations   *Allocations           `protobuf:"bytes,41,opt,name=allocations,proto3" json:"allocations,omitempty"`                           // of --memory exact
+	ResidentBytes int64                  `protobuf:"varint,42,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"` // the kernel's resident memory at ended_ns; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -840,6 +849,13 @@ func (x *EndRequest) GetAllocations() *Allocations {
 		return x.Allocations
 	}
 	return nil
+}
+
+func (x *EndRequest) GetResidentBytes() int64 {
+	if x != nil {
+		return x.ResidentBytes
+	}
+	return 0
 }
 
 // Every allocation of a cell, as memray recorded them.
@@ -3146,7 +3162,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x0fexecution_count\x18\x02 \x01(\x05R\x0eexecutionCount\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n" +
 	"\x05lines\x18\x04 \x03(\x05R\x05lines\x12\x16\n" +
-	"\x06nested\x18\x05 \x01(\bR\x06nested\"\x8b\x04\n" +
+	"\x06nested\x18\x05 \x01(\bR\x06nested\"\xb2\x04\n" +
 	"\fBeginRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12'\n" +
 	"\x0fexecution_count\x18\x02 \x01(\x05R\x0eexecutionCount\x12\x12\n" +
@@ -3166,7 +3182,8 @@ const file_omni_perf_proto_rawDesc = "" +
 	"started_ns\x18\r \x01(\x03R\tstartedNs\x12\x1c\n" +
 	"\tcoroutine\x18\x14 \x01(\x03R\tcoroutine\x12\x1f\n" +
 	"\vown_threads\x18\x15 \x03(\x05R\n" +
-	"ownThreads\x12\x1a\n" +
+	"ownThreads\x12%\n" +
+	"\x0eresident_bytes\x18\x16 \x01(\x03R\rresidentBytes\x12\x1a\n" +
 	"\bchildren\x18\x1e \x01(\tR\bchildren\"A\n" +
 	"\rBeginResponse\x12\x18\n" +
 	"\aoutside\x18\x01 \x01(\tR\aoutside\x12\x16\n" +
@@ -3179,7 +3196,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\asamples\x18\x05 \x01(\x03R\asamples\x12\x16\n" +
 	"\x06tokens\x18\x06 \x01(\x03R\x06tokens\x12\x19\n" +
 	"\x05epoch\x18\a \x01(\x05H\x00R\x05epoch\x88\x01\x01B\b\n" +
-	"\x06_epoch\"\xcc\x04\n" +
+	"\x06_epoch\"\xf3\x04\n" +
 	"\n" +
 	"EndRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12\x19\n" +
@@ -3196,7 +3213,8 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x0ekernel_wait_ns\x18\x1f \x01(\x03R\fkernelWaitNs\x12=\n" +
 	"\rout_of_memory\x18  \x03(\v2\x19.omni_perf.v1.OutOfMemoryR\voutOfMemory\x12<\n" +
 	"\ftorch_memory\x18( \x03(\v2\x19.omni_perf.v1.TorchMemoryR\vtorchMemory\x12;\n" +
-	"\vallocations\x18) \x01(\v2\x19.omni_perf.v1.AllocationsR\vallocations\"\xd1\x01\n" +
+	"\vallocations\x18) \x01(\v2\x19.omni_perf.v1.AllocationsR\vallocations\x12%\n" +
+	"\x0eresident_bytes\x18* \x01(\x03R\rresidentBytes\"\xd1\x01\n" +
 	"\vAllocations\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\tR\x04tool\x12 \n" +
 	"\vallocations\x18\x02 \x01(\x03R\vallocations\x12\x1d\n" +

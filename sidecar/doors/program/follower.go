@@ -28,6 +28,9 @@ type follower struct {
 	journal  *journal
 	names    func(code string) string
 	queue    queue // of the process's threads
+	levels   *levels
+	ran      time.Time // until when a cell is known to have run
+	events   <-chan jupyter.Event
 	gone     <-chan struct{}
 	begun    bool                // that it is followed was said
 	refused  bool                // and that its messages cannot be read
@@ -48,7 +51,7 @@ type follower struct {
 func attachKernel(ctx context.Context, tools func(pid int) Tools, pid, restarts int, file jupyter.ConnectionFile, o Options, j *journal) (*follower, error) {
 	k := &follower{
 		toolsOf: tools, options: o, file: file, pid: pid, restarts: restarts, journal: j,
-		running: make(map[string]*watched),
+		running: make(map[string]*watched), levels: levelsOf(pid),
 	}
 	ctx, k.stop = context.WithCancel(ctx)
 	var err error
@@ -58,6 +61,7 @@ func attachKernel(ctx context.Context, tools func(pid int) Tools, pid, restarts 
 	if k.observer, err = jupyter.Observe(ctx, file.Connection); err != nil {
 		return k, err
 	}
+	k.events = k.levels.heard(k.observer.Events())
 	j.process(pid)
 	// A process that has just been started may yet become the kernel by exec: it is read when
 	// its address answers. One that was there may hang: it is read first.
@@ -119,7 +123,7 @@ func (k *follower) follow(ctx context.Context) error {
 	defer glance.Stop()
 	for {
 		var err error
-		events := k.observer.Events()
+		events := k.events
 		if k.recorder == nil {
 			events = nil // they are taken when the process can be read
 		}
@@ -151,6 +155,9 @@ func (k *follower) follow(ctx context.Context) error {
 			k.queue.read(k.pid)
 			err = k.look()
 		case <-glance.C:
+			if len(k.running) == 0 {
+				k.levels.read()
+			}
 			err = k.glance()
 		case a := <-k.announced:
 			err = k.expect(a)
@@ -174,6 +181,9 @@ func (k *follower) take(e jupyter.Event) error {
 		k.count = e.ExecutionCount
 		if k.started = e.Sent; k.started.IsZero() {
 			k.started = e.At
+		}
+		if g := k.options.gathered; g != nil {
+			g.begins(k.started)
 		}
 		if id, w := k.inShell(); id != "" && !e.Subshell {
 			if k.hasBegun(id, w, e) {
@@ -208,7 +218,7 @@ func (k *follower) record(id string, w *watched) error {
 	if _, err := k.recorder.Begin(spec); err != nil {
 		return err
 	}
-	w.recording = id
+	w.recording, w.beside = id, len(k.running) > 0
 	k.running[id] = w
 	if k.options.Audience != nil {
 		w.looks = newLooks(k.tools, k.recorder, id)
@@ -227,7 +237,7 @@ func (k *follower) takeLast() error {
 		select {
 		case <-timeout:
 			return nil
-		case e, ok := <-k.observer.Events():
+		case e, ok := <-k.events:
 			if !ok || e.Kind == jupyter.Disconnected {
 				return nil
 			}
@@ -292,6 +302,7 @@ func (k *follower) recorded(id, msgID string, ending recorder.Ending) (seen func
 	if err != nil {
 		return nil, err
 	}
+	w.edges = k.edgesOf(w)
 	return func() *timeline.Recording {
 		rec := stopped()
 		if rec.Target.Cell != nil {

@@ -47,3 +47,31 @@ func TestThePeakOfAProgramIsExact(t *testing.T) {
 		}
 	}
 }
+
+const leak = `
+import time
+keep = []
+for i in range(20):
+    keep.append(bytearray(b"x") * (10 << 20))
+    time.sleep(0.01)
+time.sleep(0.1)
+`
+
+// What a program holds to its last line it has kept: that the interpreter gives it back while it ends is not the program's doing.
+func TestWhatAProgramHoldsToItsLastLineIsKept(t *testing.T) {
+	script := write(t, "leak.py", leak)
+	for range 3 {
+		var messages bytes.Buffer
+		o, path := options(t, &messages)
+		if _, err := Run(context.Background(), realTools(), Script{Interpreter: truth.OnPath(t), Args: []string{script}}, o); err != nil {
+			t.Fatal(err)
+		}
+		r := readReport(t, path)
+		if kept := r.Processes[0].KeptBytes; kept == nil || *kept < 195<<20 || *kept > 230<<20 {
+			t.Errorf("kept %v, want some 200 MiB", kept)
+		}
+		if len(r.MemoryReading) != 1 || r.MemoryReading[0].ReleasedBytes > 5<<20 {
+			t.Errorf("given back: %+v", r.MemoryReading)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -90,7 +91,7 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 	case trouble != nil:
 		trouble = fmt.Errorf("the cells are not profiled: %w", trouble)
 	}
-	page := glance.Notebook{Name: filepath.Base(n.Path), Cells: cells}
+	page := glance.Notebook{Name: filepath.Base(n.Path), Cells: cells, Kept: g.kept()}
 	if trouble != nil {
 		page.Note = words.Sentence(trouble.Error())
 	}
@@ -232,7 +233,7 @@ func (e *execution) follow(ctx context.Context, tools func(pid int) Tools, o Opt
 	k, err := attachKernel(ctx, tools, pid, 0, file, o, newJournal(o, "", pid))
 	defer k.close()
 	late, announced := make(chan bool, 1), make(chan announcement)
-	go func() { late <- passCells(ctx, notices, announced) }()
+	go func() { late <- passCells(ctx, notices, announced, k.levels.announced) }()
 	if err == nil {
 		k.announced = announced
 		err = k.follow(ctx)
@@ -247,9 +248,9 @@ func (e *execution) follow(ctx context.Context, tools func(pid int) Tools, o Opt
 	return said, err
 }
 
-// passCells passes on the texts of cells that the executor is about to have executed, until ctx ends. It returns, when the
-// executor ends, whether that was since a cell took too long.
-func passCells(ctx context.Context, notices *bufio.Reader, to chan<- announcement) (late bool) {
+// passCells passes on the texts of cells that the executor is about to have executed, until ctx ends, and calls arrived when
+// one has arrived. It returns, when the executor ends, whether that was since a cell took too long.
+func passCells(ctx context.Context, notices *bufio.Reader, to chan<- announcement, arrived func(at time.Time)) (late bool) {
 	for {
 		line, err := notices.ReadBytes('\n')
 		if err != nil {
@@ -263,8 +264,10 @@ func passCells(ctx context.Context, notices *bufio.Reader, to chan<- announcemen
 		if said.Cell == nil {
 			continue
 		}
+		at := time.Unix(0, said.At)
+		arrived(at)
 		select {
-		case to <- announcement{*said.Cell, time.Unix(0, said.At)}:
+		case to <- announcement{*said.Cell, at}:
 		case <-ctx.Done():
 		}
 	}
@@ -305,7 +308,13 @@ type gathered struct {
 	ready    func() // the cells are followed
 	terminal bool   // each cell is shown when it has ended
 	to       io.Writer
-	cut      string // why the last cell was interrupted, if that is known; before cells is called
+	cut      string       // why the last cell was interrupted, if that is known; before cells is called
+	mu       sync.Mutex   // of what follows
+	last     *stoppedCell // until the next one begins, it is not known what it has kept
+	began    bool         // there was a cell
+	before   int64        // bytes that the kernel had resident when the first cell began; 0: not known
+	after    int64        // likewise, when the last one had ended
+
 	stopped  chan stoppedCell
 	waiting  chan []endedCell   // those to be analysed later, when stopped is closed
 	ended    chan endedCell     // to be analysed
@@ -349,7 +358,59 @@ func gather(tools func(pid int) Tools, o Options) *gathered {
 }
 
 func (g *gathered) add(t Tools, w *watched, seen func() *timeline.Recording) {
-	g.stopped <- stoppedCell{t, *w, seen}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.last != nil { // this one's begin was not seen
+		if w.sent.IsZero() {
+			g.last.edges.levels = nil
+		}
+		g.settle(w.sent)
+	}
+	if !g.began {
+		g.began, g.before = true, w.edges.before
+	}
+	last := &stoppedCell{t, *w, seen}
+	g.last, g.after = last, 0
+	if g.terminal {
+		time.AfterFunc(nextWait, func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if g.last == last {
+				last.edges.levels = nil
+				g.settle(time.Time{})
+			}
+		})
+	}
+}
+
+// nextWait is how long the line of a cell waits on a terminal for the begin of the next one, until which it is not known
+// what it has kept.
+const nextWait = 500 * time.Millisecond
+
+// begins hands on the cell before one that begins.
+func (g *gathered) begins(at time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settle(at)
+}
+
+// settle finds what the last cell has kept, now that it is known when the next one began, and hands it on.
+func (g *gathered) settle(next time.Time) {
+	if g.last == nil {
+		return
+	}
+	g.after = g.last.edges.settle(next)
+	g.stopped <- *g.last
+	g.last = nil
+}
+
+// kept is what all cells have kept together, each of which may not be known; nil: that is not, too.
+func (g *gathered) kept() *int64 {
+	if g.before == 0 || g.after == 0 {
+		return nil
+	}
+	kept := g.after - g.before
+	return &kept
 }
 
 // take takes the recordings in the order of the cells.
@@ -358,6 +419,7 @@ func (g *gathered) take() {
 	var length timeline.Nanos // of their recordings
 	for s := range g.stopped {
 		e := endedCell{s.tools, s.watched, s.seen()}
+		e.edges.describe(e.rec)
 		waiting = append(waiting, e)
 		if e.rec.Target.Cell.Outcome == interrupted {
 			continue // why is known later: cut
@@ -382,6 +444,9 @@ func (g *gathered) hand(cells []endedCell) {
 
 // cells are all cells; none is added afterwards.
 func (g *gathered) cells() []glance.Cell {
+	g.mu.Lock()
+	g.settle(time.Time{})
+	g.mu.Unlock()
 	close(g.stopped)
 	waiting := <-g.waiting
 	if n := len(waiting); n > 0 && waiting[n-1].rec.Target.Cell.Outcome == interrupted && g.cut == timedOut {
@@ -414,6 +479,9 @@ func (g *gathered) analyse(e endedCell) glance.Cell {
 			return err
 		}
 		c.SetReport(r)
+		if c.Figures.Kept == nil {
+			c.Figures.Kept = e.edges.kept()
+		}
 		traceback := time.Duration(int64(rec.Duration) - r.DurationNS) // which the report leaves out of the recording
 		if traceback > 0 {
 			c.Figures.Traceback = &traceback

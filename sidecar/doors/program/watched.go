@@ -21,8 +21,10 @@ type watched struct {
 	queued    time.Duration // for which its thread waited for a CPU, at most; 0: not known, too
 	already   bool          // it ran before it was watched
 	subshell  bool
-	absent    int // for so many looks it was not on the kernel's stack
-	row       int // in the journal
+	beside    bool  // it began while another one ran
+	edges     edges // once it has ended
+	absent    int   // for so many looks it was not on the kernel's stack
+	row       int   // in the journal
 	next      time.Time
 	pause     time.Duration       // between reports while it runs
 	rec       *timeline.Recording // once it was cut short
@@ -87,6 +89,7 @@ func (k *follower) show(w *watched, rec *timeline.Recording) {
 		g.add(k.tools, w, func() *timeline.Recording { return rec })
 		return
 	}
+	k.settleNow(w, rec)
 	files := k.files(w)
 	r, written, err := k.tools.shown(rec, addtrace.Traced{}, files, k.options)
 	if err != nil {

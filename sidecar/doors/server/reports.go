@@ -95,6 +95,9 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 	}
 	cell.late = time.Duration(cell.started - began)
 	profiler.MarkLate(rec, cell.late, length)
+	if before, after := cell.begin.ResidentBytes, req.ResidentBytes; before > 0 && after > 0 && len(rec.Processes) > 0 {
+		rec.Processes[0].Memory.AtBegin, rec.Processes[0].Memory.AtEnd = before, after
+	}
 	return s.finish(rec, cell, row, req, failures)
 }
 

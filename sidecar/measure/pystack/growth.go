@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -307,18 +308,7 @@ func (k *procKernel) resident() (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return parseStatm(b)
-}
-
-// parseStatm reads the second figure of "size resident shared …", in pages.
-func parseStatm(b []byte) (int64, bool) {
-	_, rest, _ := bytes.Cut(bytes.TrimSpace(b), []byte{' '})
-	pages, _, _ := bytes.Cut(rest, []byte{' '})
-	n, err := strconv.ParseInt(string(pages), 10, 50)
-	if err != nil || n <= 0 { // of a zombie all are 0: that is nothing that it gave back
-		return 0, false
-	}
-	return n * faultSize, true
+	return procfs.ParseStatm(b)
 }
 
 // faults are the minor page faults of a thread, or with tid 0 of the process; -1 unknown.

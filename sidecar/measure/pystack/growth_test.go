@@ -158,12 +158,7 @@ func TestGrowthIsDividedByFaults(t *testing.T) {
 	}
 }
 
-func TestParseStatm(t *testing.T) {
-	for text, want := range map[string]int64{"5000 2 1 1 0 300 0\n": 2 * faultSize, "0 0 0 0 0 0 0\n": 0, "": 0, "x y": 0, "1": 0} {
-		if got, ok := parseStatm([]byte(text)); got != want || ok != (want > 0) {
-			t.Errorf("%q: %d, %v", text, got, ok)
-		}
-	}
+func TestParseFaults(t *testing.T) {
 	for text, want := range map[string]int64{"7 (a b) c) S 1 7 7 0 -1 0 91 0 0": 91, "7 (py) S 1": -1, "": -1, "7 (py) S 1 7 7 0 -1 0 x 0": -1} {
 		if got := parseFaults([]byte(text)); got != want {
 			t.Errorf("%q: %d faults, want %d", text, got, want)

@@ -42,6 +42,9 @@ type ProcessMemory struct {
 	// Peak is the most that was resident in the process's whole life, as the kernel kept it: it
 	// is there for a process that was waited for.
 	Peak int64
+	// AtBegin and AtEnd are what was resident when the recorded cell began, and when it ended: of a short cell
+	// Growth begins too late to know.
+	AtBegin, AtEnd int64
 	// Own and Proportional are what was the process's own at the end (USS), and that with its
 	// part of the memory that it shares (PSS).
 	Own, Proportional int64

@@ -103,3 +103,24 @@ func TestAMemoryLaneSaysHowMuchItGrew(t *testing.T) {
 		}
 	}
 }
+
+// The lane says the same of resident memory as the table below it.
+func TestTheMemoryLaneSaysWhatWasKept(t *testing.T) {
+	r := sketch.TrainingCell().View()
+	track := r.HostTrack("rss")
+	program := r.Program()
+	track.Process = &program
+	kept := int64(200 << 20)
+	r.Processes[program].KeptBytes = &kept
+	if got := changeOf(r, track, nil, 10); got != "+200 MiB" {
+		t.Errorf("got %q", got)
+	}
+	points := []scene.Point{{Value: 0}, {Value: 64 << 20}}
+	r.Processes[program].KeptBytes = nil
+	if got := changeOf(r, track, points, 10); got != "+64 MiB" {
+		t.Errorf("of an older report: %q", got)
+	}
+	if got := changeOf(r, track, points, 0.02); got != "" {
+		t.Errorf("of a short cell that is not known: %q", got)
+	}
+}

@@ -489,10 +489,10 @@ func memoryNote(r *report.View) string {
 		m := &r.MemoryReading[i]
 		if m.Process == r.Program() {
 			note = labels.Join(note, words.Quantity(float64(m.ReleasedBytes), "B")+" given back")
-			if kept := m.KeptBytes(); kept > 0 {
-				note = labels.Join(note, words.Quantity(float64(kept), "B")+" kept")
-			}
 		}
+	}
+	if kept := p.KeptBytes; kept != nil && *kept > 0 {
+		note = labels.Join(note, words.Quantity(float64(*kept), "B")+" kept")
 	}
 	return labels.Join(note, "by your own lines, whatever they called")
 }

@@ -317,6 +317,9 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 		top: topOf(peak, limit, t.Unit), sources: [][]string{sources},
 	}
 	lane.value, lane.aside = figuresOf(t, spec, points, mean, peak, limit)
+	if change := changeOf(r, t, points, duration); spec.paint == scene.PaintMemory && change != "" {
+		lane.aside = "peak, " + change
+	}
 	if t.Kind == report.Gauge {
 		lane.low = true
 		least := leastOf(points, peak)
@@ -357,10 +360,24 @@ func figuresOf(t *report.Track, spec trackSpec, points []scene.Point, mean, peak
 	default:
 		aside = "peak " + words.Quantity(peak, t.Unit)
 	}
-	if change := grown(points); spec.paint == scene.PaintMemory && change != "" {
-		aside = "peak, " + change
-	}
 	return value, aside
+}
+
+// fewReadings is how long a cell lasts of which the track of memory may lack most of what it changed by.
+const fewReadings = 1.0
+
+// changeOf is how much a track of memory changed by, as elsewhere in the report where that is of resident memory; empty where
+// the difference is little, or not known.
+func changeOf(r *report.View, t *report.Track, points []scene.Point, duration float64) string {
+	if t.ID == residentTrack && t.Process != nil {
+		if kept := r.Processes[*t.Process].KeptBytes; kept != nil {
+			return signed(float64(*kept))
+		}
+		if r.Target().Cell != nil && duration < fewReadings {
+			return ""
+		}
+	}
+	return grown(points)
 }
 
 // grown is how much more the last known value of a gauge of bytes is than the first; empty
@@ -370,7 +387,11 @@ func grown(points []scene.Point) string {
 	if len(known) < 2 {
 		return ""
 	}
-	switch change := known[len(known)-1].Value - known[0].Value; {
+	return signed(known[len(known)-1].Value - known[0].Value)
+}
+
+func signed(change float64) string {
+	switch {
 	case change >= 1<<20:
 		return "+" + words.Quantity(change, "B")
 	case change <= -1<<20:

@@ -23,6 +23,7 @@ type Notebook struct {
 	Name  string // of the notebook; empty: not known
 	Note  string // what there is to know besides; or empty
 	Cells []Cell // in the order in which they began
+	Kept  *int64 // bytes of all cells together, from the first one's begin to the last one's end; nil: not known
 }
 
 // Cell is one row.
@@ -136,14 +137,11 @@ func elsewhere(r *report.View, used *time.Duration) *float64 {
 	return &share
 }
 
-// keptBytes is what the program's resident memory grew by: as it was read at the lines' pace, else as the
-// track of it has it at the begin and at the end.
+// keptBytes is what the program's resident memory grew by: as the report has it, else, but for a cell, as the track of it
+// has it at the begin and at the end.
 func keptBytes(r *report.View) *int64 {
-	for i := range r.MemoryReading {
-		if m := &r.MemoryReading[i]; m.Process == r.Program() {
-			kept := m.KeptBytes()
-			return &kept
-		}
+	if kept := r.Processes[r.Program()].KeptBytes; kept != nil || r.Target().Cell != nil {
+		return kept
 	}
 	t := r.HostTrack("rss")
 	if t == nil || t.Process != nil && *t.Process != r.Program() || len(t.Value) < 2 {

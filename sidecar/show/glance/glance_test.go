@@ -65,7 +65,7 @@ func TestWhatAReportHas(t *testing.T) {
 	doc.Processes = append([]report.Process{}, doc.Processes...)
 	program := &doc.Processes[r.Program()]
 	program.CPUNS, program.PeakMemoryBytes, program.PeakAtLeastBytes = of(int64(3e9)), nil, of(int64(5<<30))
-	doc.MemoryReading = []report.MemoryReading{{Process: r.Program(), GrownBytes: 9 << 20, ReleasedBytes: 2 << 20}}
+	program.KeptBytes = of(int64(7 << 20))
 	f := FiguresOf(r)
 	var others time.Duration
 	for i, p := range doc.Processes {
@@ -81,6 +81,11 @@ func TestWhatAReportHas(t *testing.T) {
 	}
 	if f.Kept == nil || *f.Kept != 7<<20 {
 		t.Errorf("kept %v, want 7 MiB", f.Kept)
+	}
+	program.KeptBytes = nil
+	doc.MemoryReading = []report.MemoryReading{{Process: r.Program(), GrownBytes: 9 << 20, ReleasedBytes: 2 << 20}}
+	if f := FiguresOf(r); f.Kept != nil {
+		t.Errorf("a cell whose begin was not seen has kept %d", *f.Kept)
 	}
 	var idle, known int64
 	for _, d := range doc.Devices {
@@ -237,5 +242,17 @@ func TestTheFirstLineThatSaysSomething(t *testing.T) {
 		if got := FirstLine(text); got != want {
 			t.Errorf("FirstLine(%q) = %q, want %q", text, got, want)
 		}
+	}
+}
+
+// What all cells have kept is from the first one's begin to the last one's end, where that is known.
+func TestWhatAllCellsHaveKept(t *testing.T) {
+	n := Notebook{Cells: []Cell{{Figures: Figures{Kept: of(int64(50 << 20))}}, {}}}
+	if got := n.totalKept(n.Cells); got != "+50 MiB" {
+		t.Errorf("the sum of what is known is %s", got)
+	}
+	n.Kept = of(int64(3 << 20))
+	if got := n.totalKept(n.Cells); got != "+3 MiB" {
+		t.Errorf("got %s", got)
 	}
 }

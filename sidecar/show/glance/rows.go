@@ -29,7 +29,7 @@ func (n Notebook) columns() []column {
 		{"time", func(c Cell) string { return words.Duration(c.Duration) }, totalTime},
 		{"CPU", func(c Cell) string { return cpu(c.Figures) }, totalCPU},
 		{"peak memory", func(c Cell) string { return peak(c.Figures) }, highestPeak},
-		{"kept memory", func(c Cell) string { return kept(c.Figures.Kept) }, totalKept},
+		{"kept memory", func(c Cell) string { return kept(c.Figures.Kept) }, n.totalKept},
 	}
 	if slices.ContainsFunc(n.Cells, func(c Cell) bool { return c.Figures.Idle != nil }) {
 		all = append(all, column{"GPU idle", func(c Cell) string { return idle(c.Figures) }, totalIdle})
@@ -134,9 +134,16 @@ func sum(cells []Cell) (total Figures) {
 
 func totalCPU(cells []Cell) string    { return cpu(sum(cells)) }
 func highestPeak(cells []Cell) string { return peak(sum(cells)) }
-func totalKept(cells []Cell) string   { return kept(sum(cells).Kept) }
 func totalEnergy(cells []Cell) string { return energy(sum(cells)) }
 func totalIdle(cells []Cell) string   { return idle(sum(cells)) }
+
+// totalKept is what all cells have kept: where that is known itself, that of a cell need not be.
+func (n Notebook) totalKept(cells []Cell) string {
+	if n.Kept != nil {
+		return kept(n.Kept)
+	}
+	return kept(sum(cells).Kept)
+}
 
 // title is what a cell is called: its name, or its first line.
 func (c Cell) title() string {

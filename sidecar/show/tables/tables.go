@@ -242,7 +242,7 @@ func (m *maker) processes() Table {
 		{"command", "what it runs"}, {"rank", "in a distributed run"}, {"start_s", "negative: before the recording"}, {"end_s", "none: it was alive to the last"},
 		{"end_reason", "how it ended"}, {"exit_code", "or 128 and the signal"}, {"cpu_s", "that it used"}, {"stacks", `"read", or why not`},
 		{"peak_memory_bytes", "most that was resident, where that is exact"}, {"peak_at_least_bytes", "most that was seen to be resident, where not"},
-		{"own_bytes", "at the end, what no other process had (USS)"}, {"pss_bytes", "and its part of what it shared (PSS)"},
+		{"kept_bytes", "that its resident memory grew by until its own code had ended, less what was given back"}, {"own_bytes", "at the end, what no other process had (USS)"}, {"pss_bytes", "and its part of what it shared (PSS)"},
 		{"exception", "that ended its Python program"}, {"message", "its first line"}, {"file", "where it was raised, of the user's own"}, {"line", "of the file"}}}
 	for _, p := range m.Processes {
 		stacks := "read"
@@ -259,7 +259,7 @@ func (m *maker) processes() Table {
 		}
 		t.Rows = append(t.Rows, []any{p.PID, parent, p.Role, p.Command, optional(p.Rank), report.Seconds(p.StartNS), seconds(p.EndNS),
 			optional(p.EndReason), optional(p.ExitCode), seconds(p.CPUNS), stacks,
-			optional(p.PeakMemoryBytes), optional(p.PeakAtLeastBytes), optional(p.OwnBytes), optional(p.PSSBytes), raised[0], raised[1], raised[2], raised[3]})
+			optional(p.PeakMemoryBytes), optional(p.PeakAtLeastBytes), optional(p.KeptBytes), optional(p.OwnBytes), optional(p.PSSBytes), raised[0], raised[1], raised[2], raised[3]})
 	}
 	return t
 }

@@ -166,6 +166,17 @@ func scriptLife(s *Stacks, t *timeline.Thread) (begin, end timeline.Nanos) {
 	return first, min(last, end)
 }
 
+// CodeEnd is when the own code of a process ended, by its main thread; the recording's end where that is not known.
+func (s *Stacks) CodeEnd(process int) timeline.Nanos {
+	for i := range s.Rec.Threads {
+		if t := &s.Rec.Threads[i]; t.Process == process && t.Main {
+			_, end := scriptLife(s, t)
+			return end
+		}
+	}
+	return s.Rec.Duration
+}
+
 // inScript reports whether the main module is on the stack: its outermost frame,
 // below what finds it (runpy), is a module's.
 func (s *Stacks) inScript(stack []timeline.FrameID) bool {

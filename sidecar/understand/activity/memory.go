@@ -49,13 +49,15 @@ type GrowthSum struct {
 	Process  int
 	Grown    int64 // bytes
 	Unplaced int64 // of them, those that grew in no line of the user's own
-	Released int64 // bytes that were given back
+	Released int64 // bytes that were given back until its own code had ended …
+	Kept     int64 // … and what it had grown by in all until then
 }
 
 // Memory sums up what the resident memory grew by, by the innermost line of the user's own, most
 // first, and for each process. What grew between two readings at which a thread was in different
-// lines is charged to both in equal parts, and is uncertain.
-func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool) ([]GrowthLine, []GrowthSum) {
+// lines is charged to both in equal parts, and is uncertain. What is given back and kept is judged when a process's own code
+// has ended (CodeEnd): the interpreter then gives back all.
+func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool, codeEnd func(process int) timeline.Nanos) ([]GrowthLine, []GrowthSum) {
 	lines := make(map[awaitKey]*GrowthLine)
 	sums := make(map[int]*GrowthSum)
 	held := atPeak(rec.Growth)
@@ -65,8 +67,10 @@ func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool) ([]GrowthL
 			sum = &GrowthSum{Process: g.Process}
 			sums[g.Process] = sum
 		}
+		change := bytesUntil(g, codeEnd(g.Process))
+		sum.Kept += change
 		if g.Bytes < 0 {
-			sum.Released -= g.Bytes
+			sum.Released -= change
 			continue
 		}
 		sum.Grown += g.Bytes
@@ -104,6 +108,25 @@ func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool) ([]GrowthL
 	}
 	slices.SortFunc(processes, func(a, b GrowthSum) int { return cmp.Compare(a.Process, b.Process) })
 	return out, processes
+}
+
+// bytesUntil is the part of a growth that was until a time. Of one between two readings around it, what was given back was
+// so after it, and what grew did before.
+func bytesUntil(g timeline.Growth, end timeline.Nanos) int64 {
+	if g.End <= end {
+		return g.Bytes
+	}
+	if g.Start >= end {
+		return 0
+	}
+	reading := (g.End - g.Start) / timeline.Nanos(max(g.Ticks, 1))
+	before := end - g.Start
+	if g.Bytes < 0 {
+		before = max(before-reading, 0)
+	} else {
+		before = min(before+reading, g.End-g.Start)
+	}
+	return int64(float64(g.Bytes) * (float64(before) / float64(g.End-g.Start)))
 }
 
 // atPeak is, for each growth, how much of it made its process's highest level: the level rose through each of these

@@ -35,14 +35,14 @@ func TestGrowthIsByTheInnermostOwnLine(t *testing.T) {
 		b.AddGrowth(g)
 	}
 	rec := b.Snapshot(10 * s)
-	lines, sums := Memory(rec, func(id timeline.FrameID) bool { return rec.Frames[id].File == "app.py" })
+	lines, sums := Memory(rec, func(id timeline.FrameID) bool { return rec.Frames[id].File == "app.py" }, func(int) timeline.Nanos { return rec.Duration })
 	if len(lines) != 2 || lines[0].Place != (Place{"app.py", 3}) || lines[0].Grown != 12*mb || lines[0].Uncertain != 2*mb {
 		t.Errorf("got %+v", lines)
 	}
 	if lines[1].Place != (Place{"app.py", 4}) || lines[1].Grown != 3*mb || lines[1].Uncertain != 3*mb || len(lines[1].When) != 2 {
 		t.Errorf("got %+v", lines[1])
 	}
-	if want := (GrowthSum{Grown: 19 * mb, Unplaced: 4 * mb, Released: 5 * mb}); len(sums) != 1 || sums[0] != want {
+	if want := (GrowthSum{Grown: 19 * mb, Unplaced: 4 * mb, Released: 5 * mb, Kept: 14 * mb}); len(sums) != 1 || sums[0] != want {
 		t.Errorf("got %+v, want %+v", sums, want)
 	}
 }
@@ -76,7 +76,7 @@ func TestWhatMadeThePeak(t *testing.T) {
 		}
 		b.AddGrowth(timeline.Growth{Start: timeline.Nanos(i) * s, End: timeline.Nanos(i+1) * s, Before: node, After: node, Bytes: g.bytes * mb})
 	}
-	lines, _ := Memory(b.Snapshot(20*s), func(timeline.FrameID) bool { return true })
+	lines, _ := Memory(b.Snapshot(20*s), func(timeline.FrameID) bool { return true }, func(int) timeline.Nanos { return 20 * s })
 	got := make(map[int]int64)
 	for _, l := range lines {
 		got[l.Place.Line] = l.AtPeak / mb
@@ -84,6 +84,43 @@ func TestWhatMadeThePeak(t *testing.T) {
 	for n, want := range map[int]int64{1: 50, 2: 0, 3: 200, 4: 150, 5: 60, 6: 0} {
 		if got[n] != want {
 			t.Errorf("line %d: %d, want %d", n, got[n], want)
+		}
+	}
+}
+
+// What the interpreter gives back when the program's own code has ended was kept to the last line, whenever a reading showed it.
+func TestWhatIsKeptIsJudgedWhenTheOwnCodeEnds(t *testing.T) {
+	const s, ms, mb = timeline.Nanos(time.Second), timeline.Nanos(time.Millisecond), int64(1 << 20)
+	for name, c := range map[string]struct {
+		start, end     timeline.Nanos
+		ticks          int
+		bytes          int64
+		released, kept int64
+	}{
+		"before it":                       {7 * s, 7*s + ms, 1, -50, 50, 150},
+		"after it":                        {8*s + ms, 8*s + 2*ms, 1, -200, 0, 200},
+		"between two readings around it":  {8*s - ms/2, 8*s + ms/2, 1, -200, 0, 200},
+		"from then on, for long":          {8*s - ms, 8*s + 99*ms, 100, -200, 0, 200},
+		"all the time, of a long program": {6*s + 2*ms, 10*s + 2*ms, 2000, -100, 50, 150},
+		"growth around it":                {8*s - ms/2, 8*s + ms/2, 1, 10, 0, 210},
+		"growth after it":                 {9 * s, 9*s + ms, 1, 10, 0, 200},
+	} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Target = timeline.Target{PID: 1, Argv: []string{"python", "/u/leak.py"}}
+			r.Processes = []timeline.Process{{PID: 1, Role: timeline.RoleScript, ParentIndex: -1}}
+		})
+		main := b.Thread(timeline.Thread{PID: 1, NativeID: 1, Main: true})
+		node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: "/u/leak.py", Line: 4}))
+		b.Set(main, 0, node, timeline.StatePython, false)
+		b.Set(main, 8*s, timeline.RootNode, timeline.StateNative, false)
+		b.AddGrowth(timeline.Growth{Start: 0, End: s, Before: node, After: node, Bytes: 200 * mb})
+		b.AddGrowth(timeline.Growth{Start: c.start, End: c.end, Ticks: c.ticks, Bytes: c.bytes * mb})
+		rec := b.Snapshot(20 * s)
+		stacks := NewStacks(rec, NewSource(rec, nil))
+		_, sums := Memory(rec, func(timeline.FrameID) bool { return true }, stacks.CodeEnd)
+		if got := sums[0]; (got.Released+mb/2)/mb != c.released || (got.Kept+mb/2)/mb != c.kept {
+			t.Errorf("%s: %.1f MiB given back, %.1f kept; want %d and %d", name, float64(got.Released)/float64(mb), float64(got.Kept)/float64(mb), c.released, c.kept)
 		}
 	}
 }

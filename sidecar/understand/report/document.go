@@ -248,9 +248,12 @@ type Process struct {
 	// else PeakAtLeastBytes is the most that was seen. Both are absent where nothing is known.
 	PeakMemoryBytes  *int64 `json:"peak_memory_bytes,omitempty"`
 	PeakAtLeastBytes *int64 `json:"peak_at_least_bytes,omitempty"`
-	OwnBytes         *int64 `json:"own_bytes,omitempty"` // at the end, what no other process had (USS)
-	PSSBytes         *int64 `json:"pss_bytes,omitempty"` // and its part of what it shared: these may be added up
-	Work             *Work  `json:"work,omitempty"`      // nil: not known
+	// KeptBytes is what its resident memory grew by until its own code had ended, or the cell, less what was given back;
+	// negative where that was more. Absent where it is not known.
+	KeptBytes *int64 `json:"kept_bytes,omitempty"`
+	OwnBytes  *int64 `json:"own_bytes,omitempty"` // at the end, what no other process had (USS)
+	PSSBytes  *int64 `json:"pss_bytes,omitempty"` // and its part of what it shared: these may be added up
+	Work      *Work  `json:"work,omitempty"`      // nil: not known
 }
 
 // Exception is one that nothing in a program has caught.

@@ -42,11 +42,9 @@ type MemoryReading struct {
 	IntervalNS    int64 `json:"interval_ns"` // between two of them, on average
 	GrownBytes    int64 `json:"grown_bytes"`
 	UnplacedBytes int64 `json:"unplaced_bytes"` // of them, those that grew in no line of the user's own
-	ReleasedBytes int64 `json:"released_bytes"` // given back, by lines that nobody knows
+	// ReleasedBytes were given back, by lines that nobody knows, until the process's own code had ended.
+	ReleasedBytes int64 `json:"released_bytes"`
 }
-
-// KeptBytes is what was never given back; negative where more was given back than grew.
-func (m *MemoryReading) KeptBytes() int64 { return m.GrownBytes - m.ReleasedBytes }
 
 // maxMemoryLines bounds the table; what is further down grew the least.
 const maxMemoryLines = 500
@@ -68,7 +66,7 @@ const (
 // memory fills Memory, MemoryReading and the figures of processes.
 func (b *builder) memory() {
 	own := func(id timeline.FrameID) bool { return b.names.code(b.rec.Frames[id]).Own() }
-	lines, sums := activity.Memory(b.rec, own)
+	lines, sums := activity.Memory(b.rec, own, codeEnds(b.rec, b.source))
 	grown := make(map[int]int64)
 	for _, s := range sums {
 		grown[s.Process] = s.Grown
@@ -96,6 +94,7 @@ func (b *builder) memory() {
 			GrownBytes: s.Grown, UnplacedBytes: s.Unplaced, ReleasedBytes: s.Released,
 		})
 	}
+	b.keptMemory(sums)
 	for i, p := range b.rec.Processes {
 		out := &b.doc.Processes[b.placed(i)]
 		out.OwnBytes, out.PSSBytes = known(max(p.Memory.Own, 0), 0), known(max(p.Memory.Proportional, 0), 0)
@@ -107,6 +106,48 @@ func (b *builder) memory() {
 		default:
 			out.PeakAtLeastBytes = &peak
 		}
+	}
+}
+
+// codeEnds gives when a process's own code ended, which is looked for once, where it is asked for.
+func codeEnds(rec *timeline.Recording, source *activity.Source) func(process int) timeline.Nanos {
+	var stacks *activity.Stacks
+	known := make(map[int]timeline.Nanos)
+	return func(process int) timeline.Nanos {
+		if stacks == nil {
+			stacks = activity.NewStacks(rec, source)
+		}
+		end, ok := known[process]
+		if !ok {
+			end = stacks.CodeEnd(process)
+			known[process] = end
+		}
+		return end
+	}
+}
+
+// keptMemory fills KeptBytes. Of a cell it is known by what was resident at its begin and its end alone: of a short one
+// most of the growth is over before the first of the other readings.
+func (b *builder) keptMemory(sums []activity.GrowthSum) {
+	kept := make(map[int]int64)
+	for i, p := range b.rec.Processes {
+		if p.Memory.Growth.Reads > 1 {
+			kept[i] = 0
+		}
+	}
+	for _, s := range sums {
+		kept[s.Process] = s.Kept
+	}
+	if b.rec.Target.Cell != nil {
+		delete(kept, 0)
+		if len(b.rec.Processes) > 0 {
+			if m := b.rec.Processes[0].Memory; m.AtBegin > 0 && m.AtEnd > 0 {
+				kept[0] = m.AtEnd - m.AtBegin
+			}
+		}
+	}
+	for process, bytes := range kept {
+		b.doc.Processes[b.placed(process)].KeptBytes = pointer(bytes)
 	}
 }
 

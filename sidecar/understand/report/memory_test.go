@@ -53,8 +53,11 @@ func TestMemoryIsInTheReport(t *testing.T) {
 	if f := v.FunctionMemory[0]; v.FunctionName(f.Function) != "load" || f.SelfBytes != 100*mb || f.TotalBytes != 100*mb || f.UncertainBytes != 0 {
 		t.Errorf("got %+v", f)
 	}
-	if r := v.MemoryReading[0]; r != (MemoryReading{Reads: 2000, IntervalNS: 1e6, GrownBytes: 100 * mb, ReleasedBytes: 30 * mb}) || r.KeptBytes() != 70*mb {
+	if r := v.MemoryReading[0]; r != (MemoryReading{Reads: 2000, IntervalNS: 1e6, GrownBytes: 100 * mb, ReleasedBytes: 30 * mb}) {
 		t.Errorf("got %+v", r)
+	}
+	if kept := v.Processes[0].KeptBytes; kept == nil || *kept != 70*mb {
+		t.Errorf("kept %v, want 70 MiB", kept)
 	}
 }
 
@@ -157,5 +160,29 @@ func TestDamagedMemoryIsRefused(t *testing.T) {
 		if _, err := Check(v.Document); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", want, err)
 		}
+	}
+}
+
+// Of a cell what it has kept is the difference of two readings at its edges; where one is missing, nothing is said, whatever
+// the growth was in between.
+func TestWhatACellHasKept(t *testing.T) {
+	const mb = int64(1 << 20)
+	cell := func(before, after int64) *int64 {
+		v, err := Build(grew(func(b *timeline.Builder) {
+			b.Describe(func(r *timeline.Recording) {
+				r.Target.Cell = &timeline.Cell{File: "app.py"}
+				r.Processes[0].Memory.AtBegin, r.Processes[0].Memory.AtEnd = before, after
+			})
+		}), nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Processes[0].KeptBytes
+	}
+	if got := cell(300*mb, 100*mb); got == nil || *got != -200*mb {
+		t.Errorf("got %v, want 200 MiB less", got)
+	}
+	if got := cell(0, 100*mb); got != nil {
+		t.Errorf("%d bytes of a cell whose begin was not seen", *got)
 	}
 }
