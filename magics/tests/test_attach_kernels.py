@@ -121,10 +121,19 @@ def test_a_kernel_has_many_names(kernel: Kernel, tmp_path: Path) -> None:
     notebook = tmp_path / "my <b>notebook.ipynb"
     notebook.write_text("{}")  # which is no connection file
     stem = Path(kernel.connection_file).stem.removeprefix("kernel-")
-    for name in ("my <b>notebook", notebook.name, str(notebook), stem, stem[:-1]):
+    for name in ("my <b>notebook", notebook.name, str(notebook), stem, stem[:-1], str(kernel.pid)):
         with attaching(name, "-o", "out.json", folder=tmp_path) as attach:
             assert str(kernel.pid) in attach.until("following")
             attach.interrupt()
+
+
+def test_the_cells_of_a_kernels_process_are_followed_for_a_duration(kernel: Kernel, tmp_path: Path) -> None:
+    with attaching(str(kernel.pid), "--format", "json", "--duration", "6", folder=tmp_path) as attach:
+        attach.until("following")
+        kernel.start(SPIN + "spin(0.5)")
+        attach.until("cell-1.json")
+        assert attach.process.wait(PATIENCE_S) == 0
+    assert report(tmp_path / "perf_output" / "cell-1.json")["target"]["cell"]["outcome"] == "ok"
 
 
 def test_the_cell_that_runs_already_is_shown_from_then_on(kernel: Kernel, tmp_path: Path) -> None:
