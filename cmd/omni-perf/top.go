@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -54,6 +55,9 @@ On a terminal one picture is drawn anew in its place; elsewhere each look is a l
 		}
 		if err != nil {
 			return err
+		}
+		if *displays && program.IsOf(os.Getppid(), pid, file) { // it would wait for the cell that waits for it
+			return errors.New("this is the kernel that the cell runs in; %%omni_perf --live as a cell's first line shows that cell while it runs")
 		}
 		ctx, stop := signals.Context(context.Background())
 		defer stop()

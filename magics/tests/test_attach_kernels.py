@@ -306,6 +306,19 @@ def test_a_restart_goes_on_in_the_same_folder(kernel: Kernel, tmp_path: Path) ->
     assert page.index("cell-1.json") < page.index("cell.2-1.json")
 
 
+def test_a_cell_that_ends_its_process_died_whoever_restarts_the_kernel_then(kernel: Kernel, tmp_path: Path) -> None:
+    with attaching(kernel.connection_file, "-o", "out/", "--format", "json", folder=tmp_path) as attach:
+        attach.until("following")
+        kernel.start(SPIN + "spin(0.5)\nimport os; os._exit(4)")
+        attach.until("the kernel's process has ended")
+        kernel.restart()
+        attach.until("restarted")
+        said = attach.interrupt()
+    assert "The kernel died with exit code 4, " in said
+    assert " into cell [1]" in said
+    assert report(tmp_path / "out" / "cell-1.json")["target"]["cell"]["outcome"] == "kernel-died"
+
+
 def changed(kernel: Kernel, **entries: object) -> None:
     """Write other entries into the connection file, in place: it stays the kernel's own."""
     path = Path(kernel.connection_file)

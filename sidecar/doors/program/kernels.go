@@ -171,6 +171,14 @@ func CellsOf(pid int, file jupyter.ConnectionFile) (int, jupyter.ConnectionFile)
 	return 0, running[i].File
 }
 
+// IsOf reports whether what Find or CellsOf returned is this process.
+func IsOf(process, pid int, file jupyter.ConnectionFile) bool {
+	if pid == 0 {
+		pid, _ = KernelProcess(file)
+	}
+	return pid == process
+}
+
 func idsOf(kernels []Kernel) string {
 	var ids []string
 	for _, k := range kernels {
