@@ -6,7 +6,9 @@
 package saved
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -19,7 +21,7 @@ const Stdio = "-"
 func Read(file string) (*report.View, error) {
 	in, name := os.Stdin, "standard input"
 	if file != Stdio {
-		opened, err := os.Open(file)
+		opened, err := open(file)
 		if err != nil {
 			return nil, err
 		}
@@ -31,6 +33,15 @@ func Read(file string) (*report.View, error) {
 		return nil, fmt.Errorf("cannot take the report from %s: %w", name, err)
 	}
 	return r, nil
+}
+
+// open opens a file. Its error is words: that of package os begins like a command, "open x.json: …".
+func open(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if as := new(fs.PathError); errors.As(err, &as) {
+		return nil, fmt.Errorf("cannot open %s: %w", name, as.Err)
+	}
+	return f, err
 }
 
 // ReadAll reads several.
