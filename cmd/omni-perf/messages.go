@@ -36,7 +36,7 @@ func plain(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// complain reports an error. One of package os that stands alone begins like a command: "open x.json: …".
+// complain reports an error. One of package os, with nothing before it, begins like a command: "open x.json: …".
 func complain(err error) {
 	text := err.Error()
 	if as := new(fs.PathError); errors.As(err, &as) && strings.HasPrefix(text, as.Error()) {
