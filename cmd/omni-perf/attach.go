@@ -23,8 +23,8 @@ func attachCommand() *cobra.Command {
 		Short: "profile a running process, or a running kernel's cells",
 		Long: `Watches a running Python process for --duration seconds, or until it ends or
 Ctrl-C; or follows the cells of a running notebook kernel, which needs nothing of
-omni-perf in it. KERNEL is its connection file, its id or the beginning of it, or
-its notebook's name. Without either, the running kernels are listed.
+omni-perf in it. KERNEL is its connection file, its id or the beginning of it, its
+notebook's name, or its process. Without either, the running kernels are listed.
 
 The cells of a kernel become results of their own, in a folder with a page that
 lists them: perf_output/index.html, perf_output/cell-1.html and so on, and after a
@@ -49,6 +49,9 @@ already is recorded from then on.`,
 			return listKernels("attach")
 		}
 		pid, file, err := program.Find(args[0])
+		if *worker == "" && *marks == "" && *cells == "" { // an engine's worker, which may be a kernel, is watched as one
+			pid, file = program.CellsOf(pid, file)
+		}
 		folder := ""
 		if pid == 0 && !name.Changed {
 			folder = name.DefValue

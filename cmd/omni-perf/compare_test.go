@@ -182,7 +182,7 @@ func TestCompareRefuses(t *testing.T) {
 		{good + " " + good + " " + good, "3 reports: part those before from those after by --", exitUsage},
 		{good + " --", "name reports on both sides of --", exitUsage},
 		{good + " -- " + good + " --html x.html", "options come before the reports", exitUsage},
-		{"/none.json " + good, "no such file", exitFailed},
+		{"/none.json " + good, "omni-perf: Cannot open /none.json: no such file", exitFailed},
 		{good + " " + old, "recorded by an older version", exitFailed},
 		{good + " " + damaged, damaged, exitFailed},
 		{good + " " + good + " --html /no/such/folder/c.html", "there is no folder", exitFailed},

@@ -91,7 +91,11 @@ func conclude(command *cobra.Command, err error) int {
 	case errors.As(err, &status):
 		return int(status)
 	case errors.As(err, &usage):
-		fmt.Fprintf(messages, "%s: %s; see %s --help.\n", command.CommandPath(), err, command.CommandPath())
+		see := "; see"
+		if strings.HasSuffix(err.Error(), "?") {
+			see = " See"
+		}
+		fmt.Fprintf(messages, "%s: %s%s %s --help.\n", command.CommandPath(), err, see, command.CommandPath())
 		return exitUsage
 	case errors.As(err, &exceeded):
 		complain(err)
@@ -140,7 +144,7 @@ func newRoot() *cobra.Command {
 		makeTracesCommand(), mcpCommand(), kernelCommand(), doctorCommand(), serveCommand(), versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()
-	find(root, "completion").Short = "print the script that completes commands and options in a shell"
+	completionCommand(find(root, "completion"))
 	for _, c := range append(root.Commands(), root, find(find(root, "kernel"), "install")) {
 		c.Flags().SetNormalizeFunc(dashes)
 		c.Flags().SortFlags = false

@@ -70,7 +70,7 @@ func TestUsage(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"nonsense":  `omni-perf: there is no command "nonsense"; see omni-perf --help.`,
-		"analyse x": `omni-perf: there is no command "analyse"; did you mean analyze?; see omni-perf --help.`,
+		"analyse x": `omni-perf: there is no command "analyse"; did you mean analyze? See omni-perf --help.`,
 	} {
 		if _, errs, code := invoke(t, args); code != exitUsage || errs != want+"\n" {
 			t.Errorf("%s: %q, exit status %d, want %q", args, errs, code, want)
@@ -113,6 +113,10 @@ func TestOptions(t *testing.T) {
 		"attach 1 -xyz":                  "omni-perf attach: there is no option -xyz",
 		"attach 1 --format svg,gif":      `omni-perf attach: format "gif" is not known; there are `,
 		"run --nonsense x.py":            "omni-perf run: there is no option --nonsense",
+		"show x.json --waht steps":       "omni-perf show: there is no option --waht; did you mean --what? See omni-perf show --help.",
+		"run --frmat=json x.py":          "omni-perf run: there is no option --frmat=json; did you mean --format?",
+		"attach 1 --sys_intervall 1":     "omni-perf attach: there is no option --sys_intervall; did you mean --sys-interval?",
+		"completion tcsh":                `omni-perf completion: there is none for "tcsh", but for bash, fish, powershell, zsh`,
 		"run -p 9999 x.py":               "omni-perf run: -p, --prof-interval: an interval is",
 		"-Z x.py":                        "omni-perf run: there is no option -Z",
 		"doctor now":                     `omni-perf doctor: "now" is one argument too many`,

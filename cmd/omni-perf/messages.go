@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"unicode"
@@ -34,5 +36,11 @@ func plain(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// complain reports an error.
-func complain(err error) { fmt.Fprintf(messages, "omni-perf: %s\n", words.Sentence(err.Error())) }
+// complain reports an error. One of package os, with nothing before it, begins like a command: "open x.json: …".
+func complain(err error) {
+	text := err.Error()
+	if as := new(fs.PathError); errors.As(err, &as) && strings.HasPrefix(text, as.Error()) {
+		text = "cannot " + text
+	}
+	fmt.Fprintf(messages, "omni-perf: %s\n", words.Sentence(text))
+}

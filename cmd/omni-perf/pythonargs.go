@@ -25,7 +25,7 @@ func splitRun(flags *pflag.FlagSet, args []string) (ours, python []string, err e
 		}
 		kind, n := pythonOption(args)
 		if kind == pythonNone {
-			return ours, python, noOption(arg)
+			return ours, python, noOption(flags, arg)
 		}
 		if kind == pythonProgram {
 			break

@@ -35,7 +35,7 @@ var saidInTerminal = []struct {
 	{`^$`, false},
 	{`^process_vm_readv, read twice · [0-9,]+ samples, one every [0-9.]+ ms · `, false},
 	{`unreadable|of a core`, true},
-	{`^stack sampling: slower than the 1 ms asked for`, true},
+	{`^stack sampling: slower than one every 1 ms`, true},
 	{`^stacks: unknown for `, true},
 	{`^omni-perf: wrote .*/r\.json$`, false},
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -25,8 +26,8 @@ func topCommand() *cobra.Command {
 		Long: `Shows what a running Python process does, or each cell of a running notebook kernel:
 the line it is in, the hottest lines so far, steps, CPU, memory, and what the GPU waits
 for. It ends with the process or by Ctrl-C and writes no files; omni-perf attach does.
-KERNEL is its connection file, its id or the beginning of it, or its notebook's name.
-Without either, the running kernels are listed.
+KERNEL is its connection file, its id or the beginning of it, its notebook's name, or its
+process. Without either, the running kernels are listed.
 
 On a terminal one picture is drawn anew in its place; elsewhere each look is a line.`,
 		Args: atMost("a process or a kernel"),
@@ -54,6 +55,9 @@ On a terminal one picture is drawn anew in its place; elsewhere each look is a l
 		}
 		if err != nil {
 			return err
+		}
+		if *displays && program.IsOf(os.Getppid(), pid, file) { // it would wait for the cell that waits for it
+			return errors.New("this is the kernel that the cell runs in; %%omni_perf --live as a cell's first line shows that cell while it runs")
 		}
 		ctx, stop := signals.Context(context.Background())
 		defer stop()

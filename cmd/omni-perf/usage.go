@@ -28,7 +28,7 @@ func dashes(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 }
 
 // optionError says what is wrong with an option.
-func optionError(_ *cobra.Command, err error) error {
+func optionError(c *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
 		missing *pflag.ValueRequiredError
@@ -38,20 +38,18 @@ func optionError(_ *cobra.Command, err error) error {
 	switch {
 	case errors.As(err, &unknown):
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
-			return noOption("-" + letters)
+			return noOption(c.Flags(), "-"+letters)
 		}
-		return noOption("--" + unknown.GetSpecifiedName())
+		return noOption(c.Flags(), "--"+unknown.GetSpecifiedName())
 	case errors.As(err, &missing):
 		return misuse("%s needs a value", spelled(missing.GetFlag()))
 	case errors.As(err, &invalid):
 		return misuse("%s: %s", spelled(invalid.GetFlag()), valueProblem(invalid))
 	case errors.As(err, &syntax):
-		return noOption(syntax.GetSpecifiedFlag())
+		return noOption(c.Flags(), syntax.GetSpecifiedFlag())
 	}
 	return usageError{err}
 }
-
-func noOption(arg string) error { return misuse("there is no option %s", arg) }
 
 func spelled(f *pflag.Flag) string {
 	if f.Shorthand != "" {

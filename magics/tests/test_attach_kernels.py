@@ -121,10 +121,19 @@ def test_a_kernel_has_many_names(kernel: Kernel, tmp_path: Path) -> None:
     notebook = tmp_path / "my <b>notebook.ipynb"
     notebook.write_text("{}")  # which is no connection file
     stem = Path(kernel.connection_file).stem.removeprefix("kernel-")
-    for name in ("my <b>notebook", notebook.name, str(notebook), stem, stem[:-1]):
+    for name in ("my <b>notebook", notebook.name, str(notebook), stem, stem[:-1], str(kernel.pid)):
         with attaching(name, "-o", "out.json", folder=tmp_path) as attach:
             assert str(kernel.pid) in attach.until("following")
             attach.interrupt()
+
+
+def test_the_cells_of_a_kernels_process_are_followed_for_a_duration(kernel: Kernel, tmp_path: Path) -> None:
+    with attaching(str(kernel.pid), "--format", "json", "--duration", "6", folder=tmp_path) as attach:
+        attach.until("following")
+        kernel.start(SPIN + "spin(0.5)")
+        attach.until("cell-1.json")
+        assert attach.process.wait(PATIENCE_S) == 0
+    assert report(tmp_path / "perf_output" / "cell-1.json")["target"]["cell"]["outcome"] == "ok"
 
 
 def test_the_cell_that_runs_already_is_shown_from_then_on(kernel: Kernel, tmp_path: Path) -> None:
@@ -295,6 +304,19 @@ def test_a_restart_goes_on_in_the_same_folder(kernel: Kernel, tmp_path: Path) ->
     page = (tmp_path / "out" / "index.html").read_text()
     assert "[1] of process 2" in page
     assert page.index("cell-1.json") < page.index("cell.2-1.json")
+
+
+def test_a_cell_that_ends_its_process_died_whoever_restarts_the_kernel_then(kernel: Kernel, tmp_path: Path) -> None:
+    with attaching(kernel.connection_file, "-o", "out/", "--format", "json", folder=tmp_path) as attach:
+        attach.until("following")
+        kernel.start(SPIN + "spin(0.5)\nimport os; os._exit(4)")
+        attach.until("the kernel's process has ended")
+        kernel.restart()
+        attach.until("restarted")
+        said = attach.interrupt()
+    assert "The kernel died with exit code 4, " in said
+    assert " into cell [1]" in said
+    assert report(tmp_path / "out" / "cell-1.json")["target"]["cell"]["outcome"] == "kernel-died"
 
 
 def changed(kernel: Kernel, **entries: object) -> None:

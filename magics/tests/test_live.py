@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -314,6 +315,15 @@ def test_another_notebook_shows_a_kernel(kernel: Kernel) -> None:
     assert any(is_panel(out) for out in shown)
     last = shown[-1]["data"]["text/plain"]
     assert "ZeroDivisionError" in last, last
+
+
+def test_a_kernel_does_not_watch_itself(kernel: Kernel) -> None:
+    """The cell would wait for its own end."""
+    identity = Path(kernel.connection_file).stem.removeprefix("kernel-")
+    for name in (identity, str(kernel.pid), kernel.connection_file):
+        ran = kernel.run(f"%omni_perf live {name}")
+        said = ran.text("stderr")
+        assert "This is the kernel that the cell runs in; %%omni_perf --live" in said and not displays(ran), ran.outputs
 
 
 def test_a_kernel_that_is_not_there_is_a_sentence(kernel: Kernel) -> None:

@@ -158,11 +158,11 @@ func computingOf(times report.StateTimes) (ns int64) {
 	return ns
 }
 
-// starting is how long it took until the program ran Python: of that it is not known what
+// starting is how long it took until the program ran Python, if it did: of that it is not known what
 // it did, and taken for computing.
 func starting(v *report.View) (ns float64) {
 	for _, g := range v.Gaps {
-		if g.Process == v.Target().Process && g.Reason == timeline.GapStarting.String() {
+		if g.Process == v.Target().Process && (g.Reason == timeline.GapStarting.String() || g.Reason == timeline.GapNoPython.String()) {
 			ns += float64(g.EndNS - g.StartNS)
 		}
 	}

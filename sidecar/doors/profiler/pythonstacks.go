@@ -65,7 +65,10 @@ func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 		b.BeginGap(run.PID, 0, timeline.GapStarting)
 	}
 	for {
-		process, err := p.await(ctx, run.PID, wait)
+		process, refusal, err := p.await(ctx, run.PID, wait)
+		if process == nil && lost == nil && wait && errors.Is(refusal, pystack.ErrNotPython) {
+			b.CorrectGaps(run.PID, timeline.GapStarting, timeline.GapNoPython)
+		}
 		if errors.Is(err, pystack.ErrGone) || lost != nil && process == nil && errors.Is(err, pystack.ErrStarting) {
 			return nil // the end of a process is no fault, nor is that of its interpreter a moment before
 		}
@@ -94,19 +97,20 @@ func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 }
 
 // await attaches, with wait as soon as that is possible. Without a process and an
-// error, ctx was done before.
-func (p *pythonStacks) await(ctx context.Context, pid int, wait bool) (*pystack.Process, error) {
+// error, ctx was done before. refusal is why it was not possible at last, while the process lived.
+func (p *pythonStacks) await(ctx context.Context, pid int, wait bool) (_ *pystack.Process, refusal, _ error) {
 	pause := retryLeast
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
 		process, err := p.attach(pid)
 		if err == nil || !wait || errors.Is(err, pystack.ErrGone) {
-			return process, err
+			return process, refusal, err
 		}
+		refusal = err
 		select {
 		case <-ctx.Done():
-			return nil, err
+			return nil, refusal, err
 		case <-timer.C:
 			pause = min(pause*5/4, retryMost)
 			timer.Reset(pause)

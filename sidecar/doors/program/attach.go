@@ -32,7 +32,7 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 	r := t.Recorder(describe(pid))
 	defer r.Close()
 	if err := r.Attach(); err != nil {
-		return fmt.Errorf("process %d cannot be profiled: %w", pid, err)
+		return t.unreadable("attach", pid, err)
 	}
 	if _, err := r.Begin(recorder.Spec{ID: recordingID, Interval: o.Interval, FigureInterval: o.FigureInterval, Children: o.Children}); err != nil {
 		return err

@@ -154,7 +154,8 @@ func Find(name string) (pid int, file jupyter.ConnectionFile, err error) {
 	return 0, file, err
 }
 
-// CellsOf takes a process that Find returned and that is a kernel for one, so that each of its cells is shown.
+// CellsOf takes a process that Find returned and that is a kernel for one, so that each of its cells is shown. Where
+// several processes were started with its connection file, it is a process: nothing says whose messages come.
 func CellsOf(pid int, file jupyter.ConnectionFile) (int, jupyter.ConnectionFile) {
 	if pid == 0 {
 		return 0, file
@@ -164,7 +165,18 @@ func CellsOf(pid int, file jupyter.ConnectionFile) (int, jupyter.ConnectionFile)
 	if i < 0 {
 		return pid, file
 	}
+	if of, err := KernelProcess(running[i].File); err != nil || of != pid {
+		return pid, file
+	}
 	return 0, running[i].File
+}
+
+// IsOf reports whether what Find or CellsOf returned is this process.
+func IsOf(process, pid int, file jupyter.ConnectionFile) bool {
+	if pid == 0 {
+		pid, _ = KernelProcess(file)
+	}
+	return pid == process
 }
 
 func idsOf(kernels []Kernel) string {

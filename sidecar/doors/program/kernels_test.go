@@ -48,6 +48,23 @@ func TestRunningKernelsAreFoundByTheirProcesses(t *testing.T) {
 	}
 }
 
+func TestAKernelsProcessIsTakenForTheKernel(t *testing.T) {
+	file := connectionFile(t, "kernel-0b1c.json", os.Getuid())
+	pid, says := pretend(t, os.Getuid(), sleeps, "-f", file.Path)
+	says()
+	if got, cells := CellsOf(pid, jupyter.ConnectionFile{}); got != 0 || cells.Path != file.Path {
+		t.Errorf("process %d, file %q; want the kernel of %q", got, cells.Path, file.Path)
+	}
+	if got, _ := CellsOf(os.Getpid(), jupyter.ConnectionFile{}); got != os.Getpid() {
+		t.Errorf("process %d; want %d, which is no kernel", got, os.Getpid())
+	}
+	_, says = pretend(t, os.Getuid(), sleeps, "-f", file.Path)
+	says()
+	if got, cells := CellsOf(pid, jupyter.ConnectionFile{}); got != pid || cells.Path != "" {
+		t.Errorf("process %d, file %q; want process %d: two were started with the file", got, cells.Path, pid)
+	}
+}
+
 func TestKernelsOfOthersAreNotListed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user to try it")

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 // end kills what pretend started, and returns when it has ended.
@@ -149,6 +152,22 @@ func TestCellsOfARestartedKernelDoNotReplaceOthers(t *testing.T) {
 	}{{0, 1, "out-1.json"}, {1, 1, "out.2-1.json"}, {2, 12, "out.3-12.json"}} {
 		if got := named(t, "out.json").Files(cellSuffix(c.restarts, c.count))[0].Path; got != c.want {
 			t.Errorf("cell %d after %d restarts becomes %s, want %s", c.count, c.restarts, got, c.want)
+		}
+	}
+}
+
+func TestAKernelThatEndedByItselfWasNotRestarted(t *testing.T) {
+	code := func(n int) *int { return &n }
+	for _, c := range []struct {
+		exit   *int
+		signal unix.Signal
+		want   bool
+	}{
+		{nil, 0, false}, {code(4), 0, true}, {code(0), 0, true}, {code(139), unix.SIGSEGV, true}, {code(137), unix.SIGKILL, false}, {code(143), unix.SIGTERM, false},
+	} {
+		rec := &timeline.Recording{Processes: []timeline.Process{{Exit: c.exit, Signal: int(c.signal)}}}
+		if got := endedItself(rec); got != c.want {
+			t.Errorf("signal %v: %v, want %v", c.signal, got, c.want)
 		}
 	}
 }

@@ -106,6 +106,15 @@ func TestALauncherIsWaitedFor(t *testing.T) {
 	})
 }
 
+func TestAProgramThatRunsNoPython(t *testing.T) {
+	retry.Again(t, func(t *retry.Attempt) {
+		rec := recordScript(t, Script{Program: "/bin/sleep", Args: []string{"0.3"}}, io.Discard)
+		if got := gapSeconds(rec, timeline.GapNoPython); !near(got, 0.3) || gapSeconds(rec, timeline.GapStarting) != 0 {
+			t.Errorf("gaps %+v, want all of its time without Python", rec.Gaps)
+		}
+	})
+}
+
 // TestALauncherThatTakesLong is a launcher of the kind that starts a container first.
 func TestALauncherThatTakesLong(t *testing.T) {
 	if testing.Short() {

@@ -65,7 +65,7 @@ func Top(ctx context.Context, t Tools, pid int, d time.Duration, o Options) erro
 	r := t.Recorder(target)
 	defer r.Close()
 	if err := r.Attach(); err != nil {
-		return fmt.Errorf("process %d cannot be profiled: %w", pid, err)
+		return t.unreadable("top", pid, err)
 	}
 	o.Audience.Watch(fmt.Sprintf("process %d %s", pid, words.Clean(commandOf(target.Argv), 60)))
 	if _, err := r.Begin(recorder.Spec{ID: recordingID, Interval: o.Interval, FigureInterval: o.FigureInterval, Children: o.Children}); err != nil {

@@ -3,11 +3,16 @@ package program
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -74,10 +79,37 @@ const (
 // showCut shows the cells that the end of the process cut short.
 func (k *follower) showCut(outcome string) {
 	for _, w := range k.cut {
-		w.rec.Target.Cell.Outcome = outcome
+		cut := outcome
+		if cut == kernelRestarted && !k.observer.Shutdown() && endedItself(w.rec) {
+			cut = kernelDied // before anybody restarted it
+		}
+		w.rec.Target.Cell.Outcome = cut
 		k.show(w, w.rec)
 	}
 	k.cut = nil
+}
+
+// endedItself reports whether the process of a recording is known to have ended otherwise than by a signal with which
+// whoever restarts a kernel ends it.
+func endedItself(rec *timeline.Recording) bool {
+	if len(rec.Processes) == 0 || rec.Processes[0].Exit == nil {
+		return false
+	}
+	return !slices.Contains([]unix.Signal{unix.SIGKILL, unix.SIGTERM, unix.SIGINT, unix.SIGHUP}, unix.Signal(rec.Processes[0].Signal))
+}
+
+// sayDied says how the kernel died in a cell, where that is known: its report has the stacks.
+func (k *follower) sayDied(w *watched, rec *timeline.Recording, r *report.View) {
+	if rec.Target.Cell.Outcome != kernelDied || len(rec.Processes) == 0 || rec.Processes[0].Exit == nil {
+		return
+	}
+	d := wording.Died{
+		Exit: rec.Processes[0].Exit, Signal: rec.Processes[0].Signal, Cell: w.cell.ExecutionCount, IntoS: rec.Duration.Seconds(), Place: r.LastPlace(), Resident: r.LastResident(),
+	}
+	if w.already {
+		d.Program, d.Watched = "The kernel", true
+	}
+	fmt.Fprintf(k.options.Messages, "omni-perf: %s\n", d.Sentence())
 }
 
 func (k *follower) show(w *watched, rec *timeline.Recording) {
@@ -99,6 +131,9 @@ func (k *follower) show(w *watched, rec *timeline.Recording) {
 		if place := r.LastPlace(); place != "" {
 			fmt.Fprintf(k.options.Messages, "omni-perf: the cell still runs; it was in %s\n", place)
 		}
+	}
+	if r != nil {
+		k.sayDied(w, rec, r)
 	}
 	k.journal.update(w, r, files, written, err, false)
 }

@@ -46,7 +46,7 @@ func isNotebook(file string) bool {
 
 func readNotebooks(files []string) (list []*glance.Document, err error) {
 	for _, file := range files {
-		f, err := os.Open(file)
+		f, err := open(file)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ package saved
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,7 @@ const Stdio = "-"
 func Read(file string) (*report.View, error) {
 	in, name := os.Stdin, "standard input"
 	if file != Stdio {
-		opened, err := os.Open(file)
+		opened, err := open(file)
 		if err != nil {
 			return nil, err
 		}
@@ -51,6 +52,15 @@ func adviceOn(file string) string {
 		return fmt.Sprintf("; omni-perf run %s --format json executes the notebook and writes what omni-perf compare takes", file)
 	}
 	return ""
+}
+
+// open opens a file. Its error is words: that of package os begins like a command, "open x.json: …".
+func open(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if as := new(fs.PathError); errors.As(err, &as) {
+		return nil, fmt.Errorf("cannot open %s: %w", name, as.Err)
+	}
+	return f, err
 }
 
 // ReadAll reads several.

@@ -365,5 +365,5 @@ func (s *session) noteSlow(so time.Duration) {
 	}
 	s.slowed = true
 	// What it cost is the report's figure; the budget beside it would be another.
-	s.sink.Note(timeline.NoteSlower, "stack sampling", fmt.Sprintf("slower than the %s asked for, which would cost too much CPU time", timeline.Milliseconds(s.opts.Interval)))
+	s.sink.Note(timeline.NoteSlower, "stack sampling", fmt.Sprintf("slower than one every %s, which would cost too much CPU time", timeline.IntervalText(s.opts.Interval)))
 }

@@ -313,7 +313,7 @@ func (r *Recorder) joinLocked(c *cell) {
 	b := r.run.Builder
 	if r.run.Interval > c.spec.Interval {
 		b.Note(timeline.NoteOtherInterval, "sampling interval", fmt.Sprintf("this cell asked for %s but ran inside another that is sampled every %s",
-			timeline.Milliseconds(c.spec.Interval), timeline.Milliseconds(r.run.Interval)))
+			timeline.IntervalText(c.spec.Interval), timeline.IntervalText(r.run.Interval)))
 	}
 	b.Describe(func(rec *timeline.Recording) { c.before = rec.Sampling })
 	// The run may have begun a little after a cell of another thread did.
@@ -505,7 +505,7 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 			limit = "longest"
 		}
 		rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
-			ID: timeline.NoteClamped, What: strings.ReplaceAll(clamp.Option, "_", " "), Reason: fmt.Sprintf("%v was asked for; %v is the %s", clamp.Asked, clamp.Used, limit),
+			ID: timeline.NoteClamped, What: strings.ReplaceAll(clamp.Option, "_", " "), Reason: fmt.Sprintf("%s was asked for; %s is the %s", timeline.IntervalText(clamp.Asked), timeline.IntervalText(clamp.Used), limit),
 		})
 	}
 	for i := range rec.Threads {

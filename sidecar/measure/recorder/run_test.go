@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,9 @@ func TestAClampIsSaid(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(rec.Sampling.Asked, rec.Sampling.Interval, rec.Sampling.Clamps), "1ns 50µs [{interval 1ns 50µs}]"; got != want {
 		t.Errorf("asked, kept and clamps: %s, want %s", got, want)
+	}
+	if got := fmt.Sprint(rec.Notes); !strings.Contains(got, "interval 1 ns was asked for; 50 µs is the shortest") {
+		t.Errorf("notes %s do not say it as people write intervals", got)
 	}
 	r = newTestRecorder(&fakeStacks{})
 	mustBegin(t, r, Spec{ID: "b", Interval: 2 * time.Hour})

@@ -259,6 +259,17 @@ func (b *Builder) EndGap(pid int, at Nanos) {
 	}
 }
 
+// CorrectGaps gives the gaps of a process that were taken to have one reason another one, which was found out since.
+func (b *Builder) CorrectGaps(pid int, from, to GapReason) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.rec.Gaps {
+		if g := &b.rec.Gaps[i]; g.PID == pid && g.Reason == from {
+			g.Reason = to
+		}
+	}
+}
+
 func (b *Builder) openGap(pid int) *Gap {
 	for i := range b.rec.Gaps {
 		if g := &b.rec.Gaps[i]; g.PID == pid && g.End == openEnd {

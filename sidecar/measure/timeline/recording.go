@@ -196,10 +196,11 @@ const (
 	GapStopped                     // it was stopped, as by SIGSTOP
 	GapTraced                      // a debugger held it
 	GapLate                        // the sampler itself got no CPU for long
-	NumGapReasons = int(GapLate) + 1
+	GapNoPython                    // no CPython was in it at any time
+	NumGapReasons = int(GapNoPython) + 1
 )
 
-var gapNames = []string{"unreadable", "starting", "exec", "exit", "permission", "stopped", "traced", "late"}
+var gapNames = []string{"unreadable", "starting", "exec", "exit", "permission", "stopped", "traced", "late", "no-python"}
 
 // String returns the reason's id.
 func (r GapReason) String() string {
@@ -208,6 +209,9 @@ func (r GapReason) String() string {
 	}
 	return gapNames[GapUnreadable]
 }
+
+// BeforePython reports whether the process had not run Python yet, or never did.
+func (r GapReason) BeforePython() bool { return r == GapStarting || r == GapNoPython }
 
 // Track kinds: how a point's value is meant.
 const (
@@ -288,9 +292,16 @@ type Note struct {
 	Reason string
 }
 
-// Milliseconds writes an interval into a note's Reason, as people write one: 1 ms, 0.05 ms, 1000 ms.
-func Milliseconds(d time.Duration) string {
-	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64) + " ms"
+// IntervalText writes an interval into a note's Reason, as people write one: 1 ms, 50 µs, 1000 ms.
+func IntervalText(d time.Duration) string {
+	unit, name := time.Millisecond, " ms"
+	switch {
+	case d < time.Microsecond:
+		unit, name = time.Nanosecond, " ns"
+	case d < time.Millisecond:
+		unit, name = time.Microsecond, " µs"
+	}
+	return strconv.FormatFloat(float64(d)/float64(unit), 'f', -1, 64) + name
 }
 
 // NoteStacks is the What of notes on the reading of the target's stacks.

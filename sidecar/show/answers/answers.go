@@ -70,8 +70,8 @@ func Of(v *report.View, q Question) (Answer, error) {
 func (a Answer) Text(most int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s, %s: %s\n", a.Report, words.Seconds(a.Seconds), a.About)
-	if len(a.Rows) == 0 {
-		text.WriteString("There is nothing.\n")
+	if len(a.Rows) == 0 && !strings.Contains(a.About, ": no") { // else it says why there are none
+		text.WriteString("None are known.\n")
 	}
 	for i, r := range a.Rows {
 		line := r.line() + "\n"

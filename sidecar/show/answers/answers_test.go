@@ -66,6 +66,11 @@ func TestWhatTheTracesHaveIsAnswered(t *testing.T) {
 	if a := ask(t, v, answers.Question{About: answers.Kernels}); len(a.Rows) != len(v.KernelTimes) || len(a.Rows) == 0 {
 		t.Errorf("%d kernels, want %d", len(a.Rows), len(v.KernelTimes))
 	}
+	bare := read(t, "script")
+	bare.Steps = nil
+	if a := ask(t, bare, answers.Question{About: answers.Steps}); strings.Count(a.Text(0), "\n") != 1 || !strings.HasSuffix(a.Text(0), "none are known\n") {
+		t.Errorf("%q, want one line: that there are none is said once", a.Text(0))
+	}
 	if a := ask(t, read(t, "script"), answers.Question{About: answers.Operators}); !strings.Contains(a.About, "no trace of torch.profiler") {
 		t.Error(a.About)
 	}

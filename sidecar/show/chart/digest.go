@@ -218,7 +218,8 @@ func childrenOf(r *report.View) (n int) {
 // process, which are made once, are most of what it took.
 const leastRated = int64(time.Second)
 
-// samplingParts say how often and how well the stacks were read, by what was kept.
+// samplingParts say how often and how well the stacks were read, by what was kept. What was asked for beyond the limits
+// a note says.
 func samplingParts(s *report.Sampling, duration int64) (parts []string) {
 	interval := s.Interval(duration)
 	if s.Ticks > 0 || interval > 0 {
@@ -227,13 +228,6 @@ func samplingParts(s *report.Sampling, duration int64) (parts []string) {
 			every += ", one every " + words.Resolution(report.Seconds(interval))
 		}
 		parts = append(parts, every)
-	}
-	for _, c := range s.Clamped {
-		of := ""
-		if c.Option == "figure_interval" {
-			of = "figures: "
-		}
-		parts = append(parts, of+fmt.Sprintf("%s asked for, %s is the least", words.Resolution(report.Seconds(c.AskedNS)), words.Resolution(report.Seconds(c.KeptNS))))
 	}
 	if float64(s.ResolutionNS) > float64(interval)*1.01 {
 		parts = append(parts, "stored at "+words.Resolution(report.Seconds(s.ResolutionNS)))

@@ -90,7 +90,7 @@ func (l lifetime) unreadFrom(t timeline.Nanos) int {
 func unreadTimes(rec *timeline.Recording, pid int) []timeline.Interval {
 	var list []timeline.Interval
 	for _, g := range rec.Gaps {
-		if g.PID == pid && g.Start < g.End && g.Reason != timeline.GapStarting && g.Reason != timeline.GapExit {
+		if g.PID == pid && g.Start < g.End && !g.Reason.BeforePython() && g.Reason != timeline.GapExit {
 			list = append(list, timeline.Between(g.Start, g.End))
 		}
 	}

@@ -113,10 +113,24 @@ func tooFew(rec *timeline.Recording) *TooFew {
 	}
 	few := &TooFew{Samples: s.Samples}
 	// The sampler in the kernel is as fast as it can be.
-	if finer := timeline.FinerInterval(s.Interval); s.FallbackReason == "" && rec.Duration >= timeline.Nanos(fewSamples*finer) {
+	if finer := timeline.FinerInterval(s.Interval); s.FallbackReason == "" && !targetFailed(rec) && !ranNoPython(rec) && rec.Duration >= timeline.Nanos(fewSamples*finer) {
 		few.Interval = finer // with which it would not be too short
 	}
 	return few
+}
+
+// targetFailed reports whether the target ended by a signal or with another exit code than 0: another run would end so, too.
+func targetFailed(rec *timeline.Recording) bool {
+	return slices.ContainsFunc(rec.Processes, func(p timeline.Process) bool {
+		return p.PID == rec.Target.PID && p.Exit != nil && *p.Exit != 0
+	})
+}
+
+// ranNoPython reports whether the target was never seen to run Python: that is no matter of the interval.
+func ranNoPython(rec *timeline.Recording) bool {
+	return rec.Sampling.Samples == 0 && slices.ContainsFunc(rec.Gaps, func(g timeline.Gap) bool {
+		return g.PID == rec.Target.PID && g.Reason.BeforePython()
+	})
 }
 
 // evidence is what the rules look at.

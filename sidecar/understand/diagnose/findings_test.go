@@ -975,6 +975,36 @@ func TestTooFewSamplesSayHowToGetMore(t *testing.T) {
 	}
 }
 
+// Another interval does not help a program that fails, nor one that runs no Python.
+func TestNoIntervalIsRecommendedWhereItCannotHelp(t *testing.T) {
+	code := func(n int) *int { return &n }
+	for name, c := range map[string]struct {
+		exit    *int
+		gap     timeline.GapReason
+		samples int64
+		finer   bool
+	}{
+		"it ends well":        {code(0), timeline.GapStarting, 7, true},
+		"it runs on":          {nil, timeline.GapStarting, 7, true},
+		"it fails":            {code(1), timeline.GapStarting, 7, false},
+		"a signal ends it":    {code(137), timeline.GapStarting, 7, false},
+		"it runs no Python":   {code(0), timeline.GapNoPython, 0, false},
+		"Python never got on": {code(0), timeline.GapStarting, 0, false},
+	} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Target.PID = 1
+			r.Processes = []timeline.Process{{PID: 1, ParentIndex: -1, Exit: c.exit}}
+			r.Sampling.Samples = c.samples
+		})
+		b.BeginGap(1, 0, c.gap)
+		b.EndGap(1, 2*ms)
+		if got := Run(b.Snapshot(15 * ms)).Headline.TooFew; got == nil || (got.Interval > 0) != c.finer {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // numba compiles for types, XLA and torch for shapes, and only torch has dynamic=True: what helps
 // against one is no help against the other.
 func TestHowToCompileLess(t *testing.T) {

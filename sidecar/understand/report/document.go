@@ -505,8 +505,8 @@ type Note struct {
 }
 
 // Gap is a stretch of time in which the stacks of a process are unknown. Reason is a
-// timeline.GapReason: "starting", "exec", "exit", "permission", "stopped", "traced", "late"
-// or "unreadable".
+// timeline.GapReason: "starting", "exec", "exit", "permission", "stopped", "traced", "late",
+// "no-python" or "unreadable".
 type Gap struct {
 	Process int    `json:"process"`
 	StartNS int64  `json:"start_ns"`

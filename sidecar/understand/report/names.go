@@ -119,15 +119,19 @@ func programName(argv []string) string {
 			return cmp.Or(programName(rest), first)
 		}
 	}
+	python := len(argv) > 0 && strings.HasPrefix(path.Base(argv[0]), "python")
 	for i := 0; i < len(argv); i++ {
 		arg := argv[i]
+		if python && arg == "-" {
+			return standardInput
+		}
 		if arg == "-m" && i+1 < len(argv) {
 			return "-m " + argv[i+1]
 		}
 		if arg == "-c" { // a whole program may follow
 			return "python -c"
 		}
-		if i == 0 && strings.HasPrefix(path.Base(arg), "python") {
+		if i == 0 && python {
 			continue
 		}
 		if arg == "-W" || arg == "-X" { // a value follows
@@ -138,8 +142,14 @@ func programName(argv []string) string {
 			return path.Base(arg)
 		}
 	}
+	if python { // which reads what it runs
+		return standardInput
+	}
 	return ""
 }
+
+// standardInput is the name of a program that Python reads from there.
+const standardInput = "standard input"
 
 func cellName(count int) string {
 	if count <= 0 {

@@ -239,6 +239,7 @@ var gaps = map[timeline.GapReason]string{
 	timeline.GapStopped:    "the process was stopped",
 	timeline.GapTraced:     "a debugger held the process",
 	timeline.GapLate:       "the sampler had no CPU",
+	timeline.GapNoPython:   "it runs no Python",
 }
 
 // Gap says why nothing is known of a process's stacks.

@@ -227,6 +227,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapStopped }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapExec }),
 		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapTraced }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapPermission }),
 		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapUnreadable }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapStarting }),
+		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapNoPython }),
 	},
 	diagnose.Traceback:       {none},
 	diagnose.DrawnAfterError: {none},
