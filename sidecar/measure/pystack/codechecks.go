@@ -14,6 +14,10 @@ const (
 	// compareEvery is for how long a code object of a stack is trusted after it was
 	// compared, however often the stack is read.
 	compareEvery = 100 * time.Microsecond
+	// calm is for how many attempts no code object must have been found to be another one, for a frame that is in its
+	// place to prove what was read of its code: a program that makes code objects one after the other, in microseconds,
+	// calls each in the same place.
+	calm = 32
 )
 
 // codeChecks compares the code objects of a stack with what is known of them. Those of
@@ -111,7 +115,7 @@ func (a *attempt) confirm() bool {
 	r, p := a.r, &a.r.checks
 	p.ranges, p.unverified, p.asked, p.newcomers = p.ranges[:0], p.unverified[:0], p.asked[:0], p.newcomers[:0]
 	size := 0
-	same := r.codes.reads == a.readsBefore || !a.t.unsure
+	same := r.codes.reads == a.readsBefore || a.mayKeep()
 	for i := range a.found {
 		f := &a.found[i]
 		switch {
@@ -171,8 +175,14 @@ func (a *attempt) confirm() bool {
 	return same
 }
 
-// isInPlace reports whether a frame that was read again is the one of the copies. A code object that has taken the place
-// of a known one is never confirmed by that: a program that makes them one after the other calls each in the same place.
+// mayKeep reports whether a frame that is in its place proves what was read of its code after the copies. In 3.11, where
+// no number distinguishes code objects, it does not: more samples had another one's than without that.
+func (a *attempt) mayKeep() bool {
+	r := a.r
+	return r.l.Code.Version != 0 && !a.t.unsure && r.number-r.replacedAt > calm
+}
+
+// isInPlace reports whether a frame that was read again is the one of the copies.
 func (a *attempt) isInPlace(f *frame, now []byte) bool {
 	r, l := a.r, a.r.l
 	s, offset := r.find(f.addr, l.Frame.Size)
@@ -196,7 +206,7 @@ func (r *reader) isAnother(object *codeObject) bool {
 // replace takes in what has taken a code object's address. Others may have been
 // replaced, too.
 func (a *attempt) replace(old *codeObject) {
-	a.t.unsure = true
+	a.t.unsure, a.r.replacedAt = true, a.r.number
 	a.r.codes.drop(old)
 	for i := range a.t.stack {
 		if a.t.stack[i].object == old {

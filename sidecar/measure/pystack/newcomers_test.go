@@ -53,7 +53,7 @@ func TestCodeReadAfterTheCopies(t *testing.T) {
 						leaf := thread.stack[len(thread.stack)-1]
 						memory.frame, memory.times = Range{Addr: leaf.addr, Len: int(p.l.Frame.Size)}, replaced
 						frames := slices.Clone(thread.stack)
-						thread.stack, thread.unsure = thread.stack[:0], unsure
+						thread.stack, thread.unsure, r.number = thread.stack[:0], unsure, r.replacedAt+calm+1
 						before := r.number
 						if v, err := r.sample(thread, false); v != stackWhole || err != nil {
 							t.Fatalf("%v %v", v, err)
@@ -65,8 +65,12 @@ func TestCodeReadAfterTheCopies(t *testing.T) {
 					}
 					return attempts
 				}
-				if got := attempts(false, 0); got != 1 {
-					t.Errorf("%d attempts, want 1", got)
+				once := uint32(1)
+				if p.l.Code.Version == 0 { // 3.11: nothing distinguishes one from the next but what it says
+					once = 2
+				}
+				if got := attempts(false, 0); got != once {
+					t.Errorf("%d attempts, want %d", got, once)
 				}
 				if got := attempts(false, 1); got != 2 {
 					t.Errorf("%d attempts where a frame is another by then, want 2", got)

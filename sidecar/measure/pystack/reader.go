@@ -56,6 +56,8 @@ type reader struct {
 	checks  codeChecks
 	last    attempt // its slices are used by the next one
 	number  uint32  // of attempts, counted by their copies
+	// replacedAt is the attempt in which a code object was last found to be another one.
+	replacedAt uint32
 }
 
 // readTimes is how long a read took, from the end of what came before it.
