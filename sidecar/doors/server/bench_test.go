@@ -98,9 +98,9 @@ func BenchmarkResident(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(float64(residentBytes())/1e6, "MB-resident")
+		b.ReportMetric(float64(ownMemory())/1e6, "MB-resident")
 		giveBack()
-		b.ReportMetric(float64(residentBytes())/1e6, "MB-resident-after")
+		b.ReportMetric(float64(ownMemory())/1e6, "MB-resident-after")
 		if text, err := os.ReadFile("/proc/self/status"); err == nil {
 			var peak int
 			for _, line := range strings.Split(string(text), "\n") {

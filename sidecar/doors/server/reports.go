@@ -20,6 +20,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/doors/profdir"
 	"github.com/omni-perf/omni-perf/sidecar/doors/profiler"
+	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
@@ -370,16 +371,8 @@ func callErrorOrNil(err error) error {
 	return callError(err)
 }
 
-// residentBytes is the sidecar's own resident memory; 0 where it cannot be read.
-func residentBytes() int64 {
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize())
+// ownMemory is what is resident of the sidecar itself, in bytes; 0 where it cannot be read.
+func ownMemory() int64 {
+	bytes, _ := procfs.Resident(os.Getpid())
+	return bytes
 }

@@ -242,7 +242,7 @@ func (s *kernelSession) Push(_ context.Context, req *api.PushRequest) (*api.Push
 func (s *kernelSession) Status(context.Context, *api.StatusRequest) (*api.StatusResponse, error) {
 	resp := &api.StatusResponse{
 		Version: s.Version, Pid: int32(os.Getpid()), UptimeS: time.Since(s.started).Seconds(),
-		RssBytes: residentBytes(), Recording: s.Recorder.Recording(), Log: s.logFile, Outside: outsideOK,
+		RssBytes: ownMemory(), Recording: s.Recorder.Recording(), Log: s.logFile, Outside: outsideOK,
 	}
 	reports, size := s.shelf.Size()
 	resp.Reports, resp.ReportBytes = int32(reports), int64(size)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"math"
 	"runtime"
 	"time"
@@ -187,12 +188,21 @@ func (s *sampler) reportCPU(at timeline.Nanos) {
 // kinshipNow is what the last look says of the descendants.
 func (s *sampler) kinshipNow(at timeline.Nanos) kinship {
 	k := kinship{at: at, cpu: s.family.childrenCPU, own: s.ownOfChildren()}
-	for pid, m := range s.family.members {
-		if pid != s.c.pid && !m.profiler {
-			k.processes++
-		}
+	for range s.descendants() {
+		k.processes++
 	}
 	return k
+}
+
+// descendants are those of the target, without the profiler's own.
+func (s *sampler) descendants() iter.Seq[*member] {
+	return func(yield func(*member) bool) {
+		for pid, m := range s.family.members {
+			if pid != s.c.pid && !m.profiler && !yield(m) {
+				return
+			}
+		}
+	}
 }
 
 // reportBefore completes the first reading by what there was when the recording began, where that is another figure.
@@ -214,8 +224,8 @@ func (s *sampler) elders() (k kinship) {
 	if s.asked != nil {
 		k.at = *s.asked
 	}
-	for pid, m := range s.family.members {
-		if pid != s.c.pid && !m.profiler && s.family.tree.Precedes(m.start+1) {
+	for m := range s.descendants() {
+		if s.family.tree.Precedes(m.start + 1) {
 			k.processes++
 			k.own += s.held[m.identity()]
 		}
@@ -258,8 +268,8 @@ func (s *sampler) ownOfChildren() (sum uint64) {
 			living[m.identity()] = own.High
 		}
 	}
-	for pid, m := range s.family.members {
-		if pid == s.c.pid || m.profiler || m.exiting {
+	for m := range s.descendants() {
+		if m.exiting {
 			continue
 		}
 		if held, known := s.held[m.identity()]; known {

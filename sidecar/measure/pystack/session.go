@@ -16,7 +16,7 @@ const (
 	method       = timeline.MethodOutside
 	listEvery    = int64(25 * time.Millisecond)  // least time between two walks of the thread list
 	upkeepEvery  = int64(200 * time.Millisecond) // pace, tracks, epoch of the code cache
-	slowEvery    = int64(50 * time.Millisecond)  // the pace where it costs too much: imports are over in less than that
+	slowEvery    = int64(50 * time.Millisecond)  // the pace where it costs too much: many an import is over before the upkeep
 	cpuEvery     = int64(time.Second)            // CPU time of the threads
 	holderEvery  = int64(20 * time.Millisecond)  // likewise, of one that holds a GIL: little is missing if it ends
 	probeLeast   = int64(2 * time.Millisecond)   // between two questions to the kernel about one thread

@@ -180,11 +180,7 @@ func evaluated(list []PhaseStretch, first, last int) []PhaseStretch {
 func merged(list []PhaseStretch) []PhaseStretch {
 	out := list[:0]
 	for _, p := range list {
-		if n := len(out); n > 0 && out[n-1].Phase == p.Phase && out[n-1].End == p.Start {
-			out[n-1].End = p.End
-			continue
-		}
-		out = append(out, p)
+		out = followed(out, p)
 	}
 	return out
 }

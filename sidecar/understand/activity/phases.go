@@ -39,11 +39,7 @@ func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 		if begun && phase == origin.StartUp {
 			phase = origin.OtherPhase
 		}
-		if n := len(list); n > 0 && list[n-1].Phase == phase && list[n-1].End == span.Start {
-			list[n-1].End = span.End
-			continue
-		}
-		list = append(list, PhaseStretch{span.Start, span.End, phase})
+		list = followed(list, PhaseStretch{span.Start, span.End, phase})
 	}
 	if !begun {
 		return nil
@@ -52,6 +48,15 @@ func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 		list = validated(list)
 	}
 	return list
+}
+
+// followed are stretches with one more behind them, which goes on with the last where that is of its phase.
+func followed(list []PhaseStretch, by PhaseStretch) []PhaseStretch {
+	if n := len(list); n > 0 && list[n-1].Phase == by.Phase && list[n-1].End == by.Start {
+		list[n-1].End = by.End
+		return list
+	}
+	return append(list, by)
 }
 
 // begins reports whether a phase shows that the training has begun.
