@@ -24,7 +24,7 @@ from importlib import import_module
 from typing import Any, Final
 
 # Relative: this module is part of another package, too, in a program under `omni-perf run --torch`.
-from . import contract, flopsreports, marks
+from . import contract, deepspeedreports, marks
 from .options import Torch
 from .schedule import Action, given, on_change
 
@@ -419,16 +419,16 @@ class TorchProfile:
 
     def _watch_reports(self) -> None:
         """Keep DeepSpeed's reports, if there is a folder for them and DeepSpeed is imported."""
-        if self._folder and self._reports is None and (end := flopsreports.watch(self._reported)) is not None:
+        if self._folder and self._reports is None and (end := deepspeedreports.watch(self._reported)) is not None:
             self._reports = []
             self._undo.append(end)
 
-    def _reported(self, report: flopsreports.Print) -> None:
-        """DeepSpeed has printed a report."""
+    def _reported(self, kind: str, report: deepspeedreports.Print) -> None:
+        """DeepSpeed has made a report: of flops at a step, or a line about memory."""
         if self._reports is None or os.getpid() != self._pid:
             return
         began_ns, kept = time.monotonic_ns(), self._reports
-        path = os.path.join(self._folder, f"{self._name()}.flops.txt")
+        path = os.path.join(self._folder, f"{self._name()}.{kind}.txt")
         try:
             report(path)
             os.chmod(path, 0o600)

@@ -428,6 +428,41 @@ def test_what_deepspeed_reports_is_kept(kernel: Kernel, tmp_path: Path, imported
     run(kernel, "del sys.modules[profiler.__name__]")
 
 
+MEMORY = """\
+import logging, sys, types
+log = logging.getLogger('DeepSpeed')
+log.propagate = False
+log.setLevel(logging.INFO)
+def see_memory_usage(message):
+    log.info(message)
+    log.info('MA 1.5 GB         Max_MA 2.0 GB         CA 2.0 GB         Max_CA 2 GB ')
+    log.info('CPU Virtual Memory:  used = 7.1 GB, percent = 22.7%')
+sys.modules['deepspeed'] = types.ModuleType('deepspeed')
+"""
+
+
+def test_what_deepspeed_logs_of_memory_is_kept(kernel: Kernel, tmp_path: Path) -> None:
+    """By step; other lines of its log are not, and the logger is as it was after the cell."""
+    run(kernel, MEMORY)
+    body = "train(1)\nsee_memory_usage('after the first step')\nlog.info('loss 0.3')\ntrain(1)"
+    body += "\nlog.info('time (ms) | fwd: 1.20 | mem_allocated: 1.5 GB')\nlog.info('%d of %s', 1)"
+    folder = tmp_path / "runs"
+    ran = run(kernel, f"%%omni_perf --torch --prof_dir {folder}\n{body}")
+    assert ran.error is None, ran.outputs
+    kept = {path.name: path.read_text().splitlines() for path in folder.glob("*.memory.txt")}
+    assert kept == {
+        "ep0-ba1-rank0.memory.txt": [
+            "after the first step",
+            "MA 1.5 GB         Max_MA 2.0 GB         CA 2.0 GB         Max_CA 2 GB ",
+            "CPU Virtual Memory:  used = 7.1 GB, percent = 22.7%",
+        ],
+        "ep0-ba2-rank0.memory.txt": ["time (ms) | fwd: 1.20 | mem_allocated: 1.5 GB"],
+    }
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder.glob("*.memory.txt"))
+    assert value(kernel, "len(log.filters)") == 0
+    run(kernel, "del sys.modules['deepspeed']")
+
+
 def test_tensorboard_reads_the_folder(kernel: Kernel, tmp_path: Path) -> None:
     if not has("torch_tb_profiler.plugin"):
         missing("torch", "there is no torch-tb-profiler in .cache/torch: tools/torch installs it")

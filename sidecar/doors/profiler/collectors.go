@@ -39,6 +39,7 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 	own := &recorder.OwnThreads{}
 	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
 	stacks := &pythonStacks{spare: machine.Spare}
+	memory := &deviceMemory{}
 	return recorder.New(recorder.Options{
 		Target: target,
 		Stacks: stacks,
@@ -51,8 +52,8 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current, machine.Spare), Patience: recorder.StackPatience},
 			{Name: "tasks of event loops", Collector: loopTasks{stacks.current, machine.Spare}, Patience: recorder.StackPatience},
 			{Name: "process and machine figures", Collector: hostFigures{machine}},
-			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs}},
-			{Name: cupti.What, Collector: exactWork{}, Patience: recorder.StackPatience},
+			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs, memory}},
+			{Name: cupti.What, Collector: exactWork{memory}, Patience: recorder.StackPatience},
 		},
 		Own:     own,
 		Threads: host.NewThreadLog(target.PID),
@@ -95,22 +96,23 @@ func (h hostFigures) Collect(ctx context.Context, run recorder.Run) error {
 }
 
 // exactWork takes in what processes record of their GPUs themselves.
-type exactWork struct{}
+type exactWork struct{ memory *deviceMemory }
 
-func (exactWork) Collect(ctx context.Context, run recorder.Run) error {
+func (e exactWork) Collect(ctx context.Context, run recorder.Run) error {
 	if run.Rings == "" {
 		return nil
 	}
-	return cupti.Collector{Folder: run.Rings}.Collect(ctx, run.Builder)
+	return cupti.Collector{Folder: run.Rings, Scarce: e.memory.watch()}.Collect(ctx, run.Builder)
 }
 
 type gpuLanes struct {
-	open func() *gpu.Driver
-	pids func() []int
+	open   func() *gpu.Driver
+	pids   func() []int
+	memory *deviceMemory
 }
 
 func (g gpuLanes) Collect(ctx context.Context, run recorder.Run) error {
 	// It leaves its own notes, the one about its error included.
-	_ = g.open().Collect(ctx, run.Builder, gpu.Options{Interval: run.FigureInterval, Later: run.FigureLater, PIDs: g.pids})
+	_ = g.open().Collect(ctx, run.Builder, gpu.Options{Interval: run.FigureInterval, Later: run.FigureLater, PIDs: g.pids, Memory: g.memory.read})
 	return nil
 }

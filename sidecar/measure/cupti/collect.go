@@ -45,6 +45,9 @@ type Sink interface {
 // Collector reads the rings in a folder.
 type Collector struct {
 	Folder string // private to the session: whoever writes there is the target or descends from it
+	// Scarce says that a device's memory may run out, of which CUPTI takes more and more in some versions: what
+	// records then ends. nil: nobody knows.
+	Scarce func() bool
 }
 
 // Collect reads until ctx ends, and then delivers what devices did for each process.
@@ -77,6 +80,9 @@ func (c Collector) Collect(ctx context.Context, sink Sink) error {
 			p.read()
 			if p.work.open && p.ring != nil {
 				next = min(next, readEvery)
+				if c.Scarce != nil && c.Scarce() {
+					_ = p.ring.halt() // one that is damaged is found by the next reading
+				}
 			}
 		}
 		timer.Reset(next)
@@ -164,7 +170,7 @@ func (p *process) deliver(until int64, sink Sink) {
 		if len(p.work.activities) > 0 {
 			id = timeline.NoteFailed
 		}
-		sink.Note(id, What, reason(why.number).sentence(p.counts.api, why.start))
+		sink.Note(id, What, reason(why.number).sentence(p.counts, why.start))
 	}
 	d, ok := p.work.deliver(p.pid, until, int64(p.counts.pending), p.counts.blind != 0, sink.Since)
 	if !ok || len(d.Activities) == 0 && len(d.Complete) == 0 {

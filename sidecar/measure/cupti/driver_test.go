@@ -93,6 +93,12 @@ func (p *program) Note(id timeline.NoteID, what, reason string) {
 // start starts the driver with settings of the stand-in. collect: whether its ring is read meanwhile.
 func start(t testing.TB, folder, settings string, collect bool, environment ...string) *program {
 	t.Helper()
+	return startWith(t, folder, settings, collect, nil, environment...)
+}
+
+// startWith has the Collector ask scarce.
+func startWith(t testing.TB, folder, settings string, collect bool, scarce func() bool, environment ...string) *program {
+	t.Helper()
 	folder, libraries := t.TempDir(), folder
 	fake := filepath.Join(libraries, "libcupti.so")
 	p := &program{t: t, done: make(chan struct{})}
@@ -117,7 +123,7 @@ func start(t testing.TB, folder, settings string, collect bool, environment ...s
 	}
 	go func() {
 		defer close(p.done)
-		_ = Collector{Folder: folder}.Collect(ctx, p)
+		_ = Collector{Folder: folder, Scarce: scarce}.Collect(ctx, p)
 	}()
 	return p
 }

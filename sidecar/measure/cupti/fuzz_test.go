@@ -55,7 +55,7 @@ func FuzzRing(f *testing.F) {
 			t.Fatalf("%d records, %v", number, err)
 		}
 		for _, why := range w.why {
-			if reason(why.number).sentence(c.api, why.start) == "" {
+			if reason(why.number).sentence(c, why.start) == "" {
 				t.Error("a reason without a sentence")
 			}
 		}

@@ -15,14 +15,20 @@ const (
 	badTimes
 	mostRecords
 	mostSeconds
+	otherwise
+	deviceMemory
 	numReasons
 )
 
 // noDriver is CUPTI_ERROR_UNKNOWN, which cuptiGetVersion returned with CUPTI 13.4 where there was no driver.
 const noDriver = 999
 
-// sentence says it; api is CUPTI's version, code its own error.
-func (r reason) sentence(api uint32, code uint64) string {
+// sentence says it; code is CUPTI's own error.
+func (r reason) sentence(c counts, code uint64) string {
+	api, another := c.api, "another profiler"
+	if c.first != "" {
+		another = "another profiler (" + c.first + ")"
+	}
 	switch r {
 	case noLibrary:
 		return "CUPTI (libcupti) was not found: neither loaded, nor among pip's packages beside the ones in use, nor on the system. pip install nvidia-cuda-cupti-cu12, or -cu13, of the CUDA release in use, brings it"
@@ -31,7 +37,7 @@ func (r reason) sentence(api uint32, code uint64) string {
 	case versionRefused:
 		return fmt.Sprintf("this version of CUPTI (%s) is not used: docs/exact.md says which have what error; another minor release of CUDA has none of them", release(api))
 	case occupied:
-		return "another profiler uses CUPTI in this process, and it takes only one at a time"
+		return another + " uses CUPTI in this process, and it takes only one at a time"
 	case cuptiFailed:
 		if code == noDriver {
 			return "CUPTI finds no NVIDIA driver that it works with"
@@ -41,6 +47,10 @@ func (r reason) sentence(api uint32, code uint64) string {
 		return "CUPTI delivered times that are zero or run backwards, as some versions do after many kernels: nothing after that is used"
 	case mostRecords:
 		return fmt.Sprintf("as many records were taken as this version of CUPTI (%s) is known to stay reliable for", release(api))
+	case otherwise:
+		return another + " has CUPTI record events in hardware, or graphs as a whole, for all its users in this process: kernels would be missing"
+	case deviceMemory:
+		return "the device's memory became scarce, and what CUPTI takes of it may grow: it stopped before the program could run out of it"
 	case mostSeconds:
 		return fmt.Sprintf("it was recorded for as long as this version of CUPTI (%s) takes no more CPU time for it", release(api))
 	}

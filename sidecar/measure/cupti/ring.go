@@ -39,6 +39,9 @@ const (
 	atCallback   = 104
 	atOverhead   = 112
 	atRests      = 120
+	atHalt       = 128
+	atFirst      = 136
+	firstSize    = 64
 
 	longestName = 1000
 )
@@ -194,15 +197,19 @@ func (r *ring) name(at uint32) string {
 	}
 	name, known := r.names[at]
 	if !known {
-		text := r.memory[headerSize+capacity*recordSize:][at:]
-		text = text[:min(len(text), longestName)]
-		if end := bytes.IndexByte(text, 0); end >= 0 {
-			text = text[:end]
-		}
-		name = strings.ToValidUTF8(string(text), "�")
+		field := r.memory[headerSize+capacity*recordSize:][at:]
+		name = text(field[:min(len(field), longestName)])
 		r.names[at] = name
 	}
 	return name
+}
+
+// text is a C string in a field.
+func text(field []byte) string {
+	if end := bytes.IndexByte(field, 0); end >= 0 {
+		field = field[:end]
+	}
+	return strings.ToValidUTF8(string(field), "�")
 }
 
 // counts are what the shim has counted since it was loaded.
@@ -210,6 +217,7 @@ type counts struct {
 	api                                    uint32
 	lost, dropped, unknown, pending, blind uint64
 	taken, callback, overhead, rests       uint64
+	first                                  string // who uses CUPTI besides, as it says
 }
 
 func (r *ring) counts() (c counts, err error) {
@@ -217,5 +225,13 @@ func (r *ring) counts() (c counts, err error) {
 	return counts{
 		r.word(atAPI), r.load(atLost), r.load(atDropped), r.load(atUnknown), r.load(atPending), r.load(atBlind),
 		r.load(atTaken), r.load(atCallback), r.load(atOverhead), r.load(atRests),
+		strings.TrimPrefix(text(r.memory[atFirst:][:firstSize]), "CUPTI for "),
 	}, nil
+}
+
+// halt has the shim record no more.
+func (r *ring) halt() (err error) {
+	defer faults(&err)()
+	r.store(atHalt, 1)
+	return nil
 }

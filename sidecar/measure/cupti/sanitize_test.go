@@ -26,7 +26,7 @@ func TestSanitizers(t *testing.T) {
 			t.Logf("this compiler has no %s", flag)
 			continue
 		}
-		p := start(t, b.folder(t, "-g", flag), newest+",overhead=1000,unknown=50", true, "TSAN_OPTIONS=halt_on_error=1 exitcode=66", "ASAN_OPTIONS=detect_leaks=0")
+		p := start(t, b.folder(t, "-g", flag), newest+",several=1,overhead=1000,unknown=50", true, "TSAN_OPTIONS=halt_on_error=1 exitcode=66", "ASAN_OPTIONS=detect_leaks=0")
 		for range 2 {
 			p.ask("begin")
 			p.ask("many 20 500 100 0")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,6 +122,7 @@ func TestTruth(t *testing.T) {
 		newest + ",order=1",           // buffers out of order
 		newest + ",offset=5000000000", // a clock of its own
 		newest + ",overhead=10",
+		newest + ",several=1", newest + ",several=1,others=1,order=1", // beside another user, as torch's own monitor
 	} {
 		t.Run(settings, func(t *testing.T) {
 			p := start(t, plain.folder(t), settings, true)
@@ -167,6 +169,11 @@ func TestRefusals(t *testing.T) {
 	}{
 		{newest + ",subscribe=39", "", occupied, "another profiler uses CUPTI"},
 		{newest + ",subscribe=12", "", occupied, "another profiler uses CUPTI"},
+		{newest + ",several=2,others=1", "", occupied, "another profiler (torch-cuspy) uses CUPTI"},
+		{newest + ",others=1", "", occupied, "another profiler uses CUPTI"}, // the driver is too old to be asked
+		{newest + ",several=1,hardware=1", "", otherwise, "events in hardware"},
+		{newest + ",several=1,others=1,whole=1", "", otherwise, "another profiler (torch-cuspy) has CUPTI"},
+		{newest + ",several=1,enable=15", "", cuptiFailed, "(its error 15)"},
 		{newest + ",enable=15", "", cuptiFailed, "(its error 15)"},
 		{"version=0", "", cuptiFailed, "finds no NVIDIA driver"},
 		{newest, "OMNI_PERF_CUPTI_LIBRARY=/nonexistent", noLibrary, "was not found"},
@@ -209,6 +216,31 @@ func TestBadTimes(t *testing.T) {
 		if timeline.Total(work.Complete).Duration() > 2*time.Second || len(work.Complete) > 1 {
 			t.Errorf("%s: complete are %v", fault, work.Complete)
 		}
+	}
+}
+
+// Where a device's memory becomes scarce it ends for good: what CUPTI takes of it grows in some versions.
+func TestScarceMemory(t *testing.T) {
+	var scarce atomic.Bool
+	p := startWith(t, plain.folder(t), newest, true, scarce.Load)
+	p.ask("begin")
+	p.ask("many 1 500 500 200000")
+	time.Sleep(3 * readEvery)
+	scarce.Store(true)
+	time.Sleep(3 * readEvery)
+	_, monotonic := p.ask("now")
+	p.ask("many 1 2000 500 200000")
+	p.ask("end")
+	again, _ := p.ask("begin")
+	work := p.end().one()
+	if n := len(work.Activities); n < 500 || n > 1500 || reason(again) != deviceMemory {
+		t.Errorf("%d activities are delivered, want 500 and what was in the buffer; the next cell's begin returns %d", n, again)
+	}
+	if len(p.notes) != 2 || !strings.Contains(p.notes[0], "memory became scarce") {
+		t.Errorf("notes %q", p.notes)
+	}
+	if len(work.Complete) != 1 || int64(work.Complete[0].End) > monotonic+second/2 {
+		t.Errorf("complete are %v, and memory was scarce at %d", work.Complete, monotonic)
 	}
 }
 

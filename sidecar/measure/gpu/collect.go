@@ -26,6 +26,8 @@ type Options struct {
 	Interval time.Duration // between figures; 0 = 100 ms. Activity is read as finely as the source offers
 	Later    time.Duration // between figures from timeline.FirstFigures on; 0 = the same
 	PIDs     func() []int  // the target and its descendants; nil = none known
+	// Memory is called with each reading of a device's, by Info.Index, from several goroutines; nil = nobody asks.
+	Memory func(device int, m Memory)
 }
 
 const (

@@ -98,6 +98,9 @@ func (g *group) writeGauge(lane *gauge, value float64) {
 
 func (g *group) readMemory() (float64, error) {
 	m, err := g.device.Memory()
+	if err == nil && g.opts.Memory != nil {
+		g.opts.Memory(g.info.Index, m)
+	}
 	g.total = m.Total
 	return float64(m.Used), err
 }

@@ -34,7 +34,8 @@ struct record {
 
 // The reasons. ../reasons.go has their sentences.
 enum reason {
-    FINE, NO_LIBRARY, NO_SYMBOL, VERSION_REFUSED, OCCUPIED, CUPTI_FAILED, BAD_TIMES, MOST_RECORDS, MOST_SECONDS
+    FINE, NO_LIBRARY, NO_SYMBOL, VERSION_REFUSED, OCCUPIED, CUPTI_FAILED, BAD_TIMES, MOST_RECORDS, MOST_SECONDS,
+    OTHERWISE, DEVICE_MEMORY
 };
 
 struct ring {
@@ -54,6 +55,8 @@ struct ring {
     _Atomic uint64_t callback_ns;   // of CPU time in our callbacks
     _Atomic uint64_t overhead_ns;   // that CUPTI itself reports
     _Atomic uint64_t rests;
+    _Atomic uint64_t halt; // written by the sidecar: record no more, as the device's memory is scarce
+    char first[64];        // who uses CUPTI besides, as it says it
 };
 
 #endif

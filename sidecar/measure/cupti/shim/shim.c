@@ -18,35 +18,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interface.h"
 #include "ring.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 #define SECOND 1000000000ull
 
-// CUPTI, by the names and numbers of cupti_activity.h, cupti_callbacks.h and cupti_result.h.
-enum { SUCCESS = 0, MAX_LIMIT_REACHED = 12, ONE_SUBSCRIBER = 39 };
-typedef void requested_f(uint8_t **buffer, size_t *size, size_t *records);
-typedef void completed_f(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
-typedef void callback_f(void *data, int domain, uint32_t id, const void *info);
-#define FUNCTIONS(X)                                                                                         \
-    X(GetVersion, (uint32_t *)) X(GetTimestamp, (uint64_t *)) X(Subscribe, (void **, callback_f *, void *))     \
-    X(Unsubscribe, (void *)) X(ActivityRegisterCallbacks, (requested_f *, completed_f *))                       \
-    X(ActivityEnable, (int)) X(ActivityDisable, (int)) X(ActivityFlushAll, (uint32_t))                          \
-    X(ActivityGetNextRecord, (uint8_t *, size_t, uint8_t **))                                                   \
-    X(ActivityGetNumDroppedRecords, (void *, uint32_t, size_t *)) X(ActivityFlushPeriod, (uint32_t))
 static struct {
 #define DECLARE(name, arguments) int (*name) arguments;
-    FUNCTIONS(DECLARE)
+    FUNCTIONS(DECLARE) FUNCTIONS_OF_SEVERAL(DECLARE)
 } cupti;
-
-// Offsets within activity records: the same from CUpti_ActivityKernel4, Memcpy and Memset on (CUDA 11.0) to
-// CUDA 13.5; only the sizes differ, which CUPTI steps over. layout_test.go compares them with NVIDIA's headers.
-enum {
-    START = 16, END = 24,
-    KERNEL_DEVICE = 40, KERNEL_STREAM = 48, KERNEL_NAME = 104, COPY_KIND = 4, COPY_DEVICE = 32, COPY_STREAM = 40,
-    OVERHEAD_KIND = 4, OVERHEAD_START = 24, OVERHEAD_END = 32
-};
-enum { BUFFER_FLUSH = 1 << 16, INSTRUMENTATION = 2 << 16, RESOURCE = 3 << 16 }; // overheads that are CUPTI's own
 
 // What a version of CUPTI may be used for; docs/exact.md has the same table, with the sources of each row.
 static const struct mode {
@@ -92,6 +73,7 @@ static struct held out = {&out, &out, 0, {0}}, spare; // buffers that CUPTI has,
 static unsigned buffers;
 static const struct mode *mode;
 static void *subscriber;
+static int several;         // it is one of several
 static int on;              // between begin and end
 static enum reason stopped; // why it is over for good in this process
 static int opened;          // there was an OPEN without a SHUT
@@ -109,6 +91,17 @@ static uint64_t u64(const uint8_t *at) { uint64_t v; memcpy(&v, at, sizeof v); r
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static void count(_Atomic uint64_t *what, uint64_t by) {
     atomic_store_explicit(what, atomic_load_explicit(what, memory_order_relaxed) + by, memory_order_relaxed);
+}
+
+// CUPTI as one of several users, or as the only one.
+static int enable(int kind) { return several ? cupti.ActivityEnable_v2(subscriber, kind, NULL) : cupti.ActivityEnable(kind); }
+static int disable(int kind) { return several ? cupti.ActivityDisable_v2(subscriber, kind, NULL) : cupti.ActivityDisable(kind); }
+static int timestamp(uint64_t *t) { return several ? cupti.GetTimestamp_v2(subscriber, t) : cupti.GetTimestamp(t); }
+static int following(uint8_t *buffer, size_t valid, uint8_t **at) {
+    return several ? cupti.ActivityGetNextRecord_v2(subscriber, buffer, valid, at) : cupti.ActivityGetNextRecord(buffer, valid, at);
+}
+static int misses(void *context, uint32_t stream, size_t *n) {
+    return several ? cupti.ActivityGetNumDroppedRecords_v2(subscriber, NULL, 0, n) : cupti.ActivityGetNumDroppedRecords(context, stream, n);
 }
 
 // The ring. The lock is held in all of these.
@@ -247,6 +240,8 @@ static void requested(uint8_t **buffer, size_t *size, size_t *most) {
     pthread_mutex_lock(&lock);
     uint64_t now = monotonic();
     struct held *h = NULL;
+    if (on && atomic_load_explicit(&ring->halt, memory_order_relaxed))
+        stop(DEVICE_MEMORY, now - settle);
     if (on && now >= rest_until) {
         if ((h = spare.next))
             spare.next = h->next;
@@ -284,13 +279,13 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
     }
     uint8_t *activity = NULL;
     if (!stopped)
-        while (valid && cupti.ActivityGetNextRecord(buffer, valid, &activity) == SUCCESS)
+        while (valid && following(buffer, valid, &activity) == SUCCESS)
             if (!take(activity)) {
                 stop(BAD_TIMES, completed_at);
                 break;
             }
     size_t dropped = 0;
-    if (cupti.ActivityGetNumDroppedRecords(context, stream, &dropped) == SUCCESS && dropped && opened) {
+    if (misses(context, stream, &dropped) == SUCCESS && dropped && opened) {
         count(&ring->dropped, dropped);
         mark(MISSED, completed_at, began, dropped);
     }
@@ -306,6 +301,8 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
     pthread_mutex_unlock(&lock);
 }
 
+static void requested2(uint8_t **buffer, size_t *size, size_t *most, void *info) { (void)info, requested(buffer, size, most); }
+static void completed2(uint8_t *buffer, size_t size, size_t valid, void *info) { (void)info, completed(NULL, 0, buffer, size, valid); }
 static void nothing(void *data, int domain, uint32_t id, const void *info) { (void)data, (void)domain, (void)id, (void)info; }
 
 // Finding and starting it.
@@ -352,15 +349,25 @@ static void *library(void) {
     return found ? found : dlopen(s.found, RTLD_NOW);
 }
 
+static int able; // to be one of several
+
+static enum reason find(void) {
+    void *found = library();
+    int driver = 0, (*version)(int *) = (int (*)(int *))dlsym(dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD), "cuDriverGetVersion");
+    if (!found)
+        return NO_LIBRARY;
+#define FIND(name, arguments) *(void **)&cupti.name = dlsym(found, "cupti" #name);
+#define THERE(name, arguments) && cupti.name
+    FUNCTIONS(FIND) FUNCTIONS_OF_SEVERAL(FIND)
+    able = version && version(&driver) == SUCCESS && driver >= DRIVER_FOR_SEVERAL FUNCTIONS_OF_SEVERAL(THERE);
+    return SUCCESS == 0 FUNCTIONS(THERE) ? FINE : NO_SYMBOL;
+}
+
 static enum reason load(int *failed) {
     static int loaded;
-    void *found = loaded ? NULL : library();
-    if (!loaded && !found)
-        return NO_LIBRARY;
-#define FIND(name, arguments) \
-    if (!loaded && !(*(void **)&cupti.name = dlsym(found, "cupti" #name))) \
-        return NO_SYMBOL;
-    FUNCTIONS(FIND)
+    enum reason reason = loaded ? FINE : find();
+    if (reason != FINE)
+        return reason;
     loaded = 1;
     if ((*failed = cupti.GetVersion(&ring->api)) != SUCCESS) // 999 where there is no driver
         return CUPTI_FAILED;
@@ -409,7 +416,7 @@ static void pair(void) {
     uint64_t theirs = 0, ours = 0, width = UINT64_MAX;
     for (int i = 0; i < 5; i++) {
         uint64_t before = monotonic(), now = 0;
-        if (cupti.GetTimestamp(&now) != SUCCESS)
+        if (timestamp(&now) != SUCCESS)
             return;
         uint64_t after = monotonic();
         if (after - before < width)
@@ -431,28 +438,57 @@ static void turn(int to) {
     pthread_mutex_unlock(&lock);
 }
 
+// become is who it is from now on; callbacks read that.
+static void become(void *user, int one_of_several) {
+    pthread_mutex_lock(&lock);
+    subscriber = user, several = one_of_several;
+    pthread_mutex_unlock(&lock);
+}
+
+static void leave(void) {
+    cupti.Unsubscribe(subscriber);
+    become(NULL, several); // what comes late is not read by the other way
+}
+
+// join makes it a user of CUPTI: one of several where that can be, else the only one.
+static enum reason join(int *failed) {
+    struct parameters p = {sizeof p, "omni_perf", ring->first, sizeof ring->first, 1, {0}};
+    uint8_t hardware = 0, whole = 0;
+    size_t size = 1;
+    void *user = NULL;
+    if (able && cupti.Subscribe_v2(&user, nothing, NULL, &p) == SUCCESS) {
+        become(user, 1);
+        cupti.ActivityGetAttribute_v2(user, EVENTS_IN_HARDWARE, &size, &hardware);
+        cupti.ActivityGetAttribute_v2(user, GRAPHS_AS_A_WHOLE, &size, &whole);
+        *failed = cupti.ActivityRegisterCallbacks_v2(user, requested2, completed2);
+        return hardware || whole ? OTHERWISE : *failed ? CUPTI_FAILED : FINE;
+    }
+    if (!(*failed = cupti.Subscribe(&user, nothing, NULL))) {
+        able = 0; // the two ways do not mix
+        become(user, 0);
+        *failed = cupti.ActivityRegisterCallbacks(requested, completed);
+    }
+    return *failed == ONE_SUBSCRIBER || *failed == MAX_LIMIT_REACHED ? OCCUPIED : *failed ? CUPTI_FAILED : FINE;
+}
+
 static enum reason start(int *failed) {
+    int enabled = 0;
     enum reason reason = load(failed);
-    if (reason != FINE)
-        return reason;
-    int error = cupti.Subscribe(&subscriber, nothing, NULL), enabled = 0;
-    if (error == ONE_SUBSCRIBER || error == MAX_LIMIT_REACHED)
-        return OCCUPIED;
-    if (!error && !(error = cupti.ActivityRegisterCallbacks(requested, completed))) {
+    if (reason == FINE && (reason = join(failed)) == FINE) {
         cupti.ActivityFlushPeriod(100);
         turn(1); // callbacks begin with the first kind
-        while (enabled < KINDS && !(error = cupti.ActivityEnable(kinds[enabled])))
+        while (enabled < KINDS && !(*failed = enable(kinds[enabled])))
             enabled++;
-        if (!error)
+        if (!*failed)
             return FINE;
+        reason = CUPTI_FAILED;
         turn(0);
         while (enabled > 0)
-            cupti.ActivityDisable(kinds[--enabled]);
+            disable(kinds[--enabled]);
     }
     if (subscriber)
-        cupti.Unsubscribe(subscriber);
-    subscriber = NULL;
-    return *failed = error, CUPTI_FAILED;
+        leave();
+    return reason;
 }
 
 // omni_perf_exact_begin records from now on, into a ring of its own at path, which the first call makes.
@@ -492,7 +528,7 @@ PUBLIC void omni_perf_exact_end(void) {
             nanosleep(&(struct timespec){0, tries ? 1000000 : 0}, NULL);
         } while (atomic_load_explicit(&ring->pending_since, memory_order_relaxed) && ++tries < 20);
         for (int i = KINDS; i-- > 0;)
-            cupti.ActivityDisable(kinds[i]);
+            disable(kinds[i]);
         cupti.ActivityFlushAll(0);
         pair();
         pthread_mutex_lock(&lock);
@@ -503,8 +539,7 @@ PUBLIC void omni_perf_exact_end(void) {
         edge(SHUT, pending_since() ? least(pending_since(), now) : now);
         pthread_mutex_unlock(&lock);
         turn(0);
-        cupti.Unsubscribe(subscriber);
-        subscriber = NULL;
+        leave();
     }
     pthread_mutex_unlock(&calls);
 }

@@ -18,17 +18,20 @@ enum { SUCCESS = 0, MAX_LIMIT_REACHED = 12 };
 
 typedef void requested_f(uint8_t **, size_t *, size_t *);
 typedef void completed_f(void *, uint32_t, uint8_t *, size_t, size_t);
+typedef void requested_f2(uint8_t **, size_t *, size_t *, void *);
+typedef void completed_f2(uint8_t *, size_t, size_t, void *);
 
 static requested_f *requested;
 static completed_f *completed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int enabled[64], subscribed;
+static int enabled[64], subscribed, by_v2;
 static size_t dropped;
 static long made;
 
 // The settings: a number each.
 #define OPTIONS(X) \
-    X(version) X(subscribe) X(enable) X(offset) X(order) X(drop) X(overhead) X(unknown) X(end0) X(backwards) X(kill)
+    X(version) X(subscribe) X(enable) X(offset) X(order) X(drop) X(overhead) X(unknown) X(end0) X(backwards) X(kill) \
+    X(several) X(others) X(hardware) X(whole)
 static struct {
 #define DECLARE(name) long name;
     OPTIONS(DECLARE)
@@ -169,31 +172,38 @@ PUBLIC void fake_record(int kind, uint32_t device, uint32_t stream, const char *
 PUBLIC int cuptiGetVersion(uint32_t *version) {
     return option.version ? (*version = (uint32_t)option.version, SUCCESS) : 999; // as without a driver
 }
-PUBLIC int cuptiGetTimestamp(uint64_t *t) { return *t = now(), SUCCESS; }
+// only refuses what a user of one interface asks of the other (B6).
+static void only(int v2) {
+    if (subscribed && by_v2 != v2)
+        abort();
+}
+PUBLIC int cuptiGetTimestamp(uint64_t *t) { return only(0), *t = now(), SUCCESS; }
 
 PUBLIC int cuptiSubscribe(void **subscriber, void *callback, void *data) {
     (void)callback, (void)data;
     if (option.subscribe)
         return (int)option.subscribe;
-    if (subscribed++)
+    if (subscribed || option.others)
         return 39; // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
-    *subscriber = &subscribed;
+    subscribed++, by_v2 = 0, *subscriber = &subscribed;
     return SUCCESS;
 }
 PUBLIC int cuptiUnsubscribe(void *subscriber) { return --*(int *)subscriber, SUCCESS; }
 
-PUBLIC int cuptiActivityRegisterCallbacks(requested_f *r, completed_f *c) { return requested = r, completed = c, SUCCESS; }
+PUBLIC int cuptiActivityRegisterCallbacks(requested_f *r, completed_f *c) { return only(0), requested = r, completed = c, SUCCESS; }
 
-PUBLIC int cuptiActivityEnable(int kind) {
+static int enable(int kind) {
     if (kind == KERNEL && option.enable)
         return (int)option.enable;
     return enabled[kind] = 1, SUCCESS;
 }
-PUBLIC int cuptiActivityDisable(int kind) {
+static int disable(int kind) {
     while (kind == KERNEL && option.version == 130000) // B2
         pause();
     return enabled[kind] = 0, SUCCESS;
 }
+PUBLIC int cuptiActivityEnable(int kind) { return only(0), enable(kind); }
+PUBLIC int cuptiActivityDisable(int kind) { return only(0), disable(kind); }
 PUBLIC int cuptiActivityFlushAll(uint32_t flags) {
     if (flags || option.version == 130000) // forced, it would hand out what is not over; B2
         abort();
@@ -206,7 +216,7 @@ PUBLIC int cuptiActivityFlushPeriod(uint32_t milliseconds) {
         pthread_create(&thread, NULL, work, NULL);
     return SUCCESS;
 }
-PUBLIC int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, uint8_t **record) {
+static int next_record(uint8_t *buffer, size_t valid, uint8_t **record) {
     static _Atomic long read;
     uint32_t kind = 0;
     uint8_t *next = buffer;
@@ -221,13 +231,70 @@ PUBLIC int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, uint8_t **r
         raise(SIGKILL);
     return *record = next, SUCCESS;
 }
-PUBLIC int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *number) {
-    (void)context, (void)stream;
+PUBLIC int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, uint8_t **record) {
+    return only(0), next_record(buffer, valid, record);
+}
+static int take_dropped(size_t *number) {
     pthread_mutex_lock(&lock);
     *number = dropped, dropped = 0;
     pthread_mutex_unlock(&lock);
     return SUCCESS;
 }
+PUBLIC int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *number) {
+    return (void)context, (void)stream, only(0), take_dropped(number);
+}
+
+// The functions for one of several users, of CUDA 13.3 and newer: the library of an older version has them only by name.
+
+struct parameters { size_t size; const char *name; char *first; size_t first_size; uint8_t several, padding[7]; };
+static requested_f2 *requested2;
+static completed_f2 *completed2;
+static void request(uint8_t **buffer, size_t *size, size_t *most) { requested2(buffer, size, most, NULL); }
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
+    (void)context, (void)stream, completed2(buffer, size, valid, NULL);
+}
+static int of(void *subscriber) { // CUPTI_ERROR_INVALID_PARAMETER where it is nobody
+    only(1);
+    if (subscriber && subscriber != &subscribed)
+        abort();
+    return subscriber ? SUCCESS : 1;
+}
+
+PUBLIC int cuptiSubscribe_v2(void **subscriber, void *callback, void *data, struct parameters *p) {
+    (void)callback, (void)data;
+    if (p->size != 40 || p->first_size < 64 || !p->several || strlen(p->name) > 53)
+        abort();
+    if (option.others)
+        snprintf(p->first, p->first_size, "CUPTI for torch-cuspy");
+    if (option.several != 1 || subscribed)
+        return 39;
+    subscribed++, by_v2 = 1, *subscriber = &subscribed;
+    return SUCCESS;
+}
+PUBLIC int cuptiGetTimestamp_v2(void *s, uint64_t *t) { return of(s) || (*t = now(), SUCCESS); }
+PUBLIC int cuptiActivityRegisterCallbacks_v2(void *s, requested_f2 *r, completed_f2 *c) {
+    if (of(s))
+        return 1;
+    requested2 = r, completed2 = c, requested = request, completed = complete;
+    return SUCCESS;
+}
+PUBLIC int cuptiActivityEnable_v2(void *s, int kind, void *configuration) { return (void)configuration, of(s) ? 1 : enable(kind); }
+PUBLIC int cuptiActivityDisable_v2(void *s, int kind, void *configuration) { return (void)configuration, of(s) ? 1 : disable(kind); }
+PUBLIC int cuptiActivityGetNextRecord_v2(void *s, uint8_t *buffer, size_t valid, uint8_t **record) {
+    return of(s) ? 1 : next_record(buffer, valid, record);
+}
+PUBLIC int cuptiActivityGetNumDroppedRecords_v2(void *s, void *context, uint32_t stream, size_t *number) {
+    return (void)context, (void)stream, of(s) ? 1 : take_dropped(number);
+}
+PUBLIC int cuptiActivityGetAttribute_v2(void *s, int attribute, size_t *size, void *value) {
+    if (of(s) || *size != 1 || (attribute != 13 && attribute != 20))
+        return 1;
+    *(uint8_t *)value = (uint8_t)(attribute == 13 ? option.hardware : option.whole);
+    return SUCCESS;
+}
+
+// The driver: several=1 lets CUPTI have several users, several=2 would, but there is one who does not.
+PUBLIC int cuDriverGetVersion(int *version) { return *version = option.several ? 13030 : 13020, SUCCESS; }
 
 // cuInit is what the driver does at CUDA's start.
 PUBLIC int cuInit(unsigned flags) {
