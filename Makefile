@@ -177,6 +177,7 @@ trainings: build
 	$(BIN)/python bench/trainings $(NAMES)
 
 # The tests with real torch by older ones, each in an environment of its own: TORCHES="2.1.2" runs these (docs/torch.md).
+# And Composer's adapter, with the torch that Composer needs.
 TORCHES ?= 2.1.2 2.6.0
 test-torches: build
 	@for version in $(TORCHES); do \
@@ -185,6 +186,8 @@ test-torches: build
 		OMNI_PERF_TORCH=.cache/torch-$$version $(BIN)/python -m pytest -q magics/tests/test_analyze_torch.py magics/tests/test_torch_cell.py \
 			magics/tests/test_run_torch.py magics/tests/test_out_of_memory.py || exit 1; \
 	done
+	tools/torch composer
+	$(BIN)/python -m pytest -q -k composer magics/tests/test_adapters.py
 
 # Programs of asyncio that keep their own clocks, on each interpreter (docs/async.md). NAMES="gather tree" runs these.
 tasks: build

@@ -483,6 +483,7 @@ TORCH = ROOT / ".cache" / "torch"
 REQUIREMENTS: dict[str, Callable[[], bool]] = {
     "chromium": lambda: on_path("chromium", "chromium-browser", "google-chrome"),
     "compiler": lambda: on_path("cc"),
+    "composer": lambda: (ROOT / ".cache/torch-composer/.complete").exists(),
     "cupti": lambda: any((ROOT / ".cache/cupti").glob("*/nvidia/*/include/cupti_activity.h")),
     "engines": lambda: (ROOT / ".cache/engines/.complete").exists(),
     "esbuild": lambda: succeeds(GO, "build", "-o", "/dev/null", ".", folder=ROOT / "tools" / "bundle"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from omni_perf.adapters import batch_size
 from requirement import missing, program
-from torches import PYTHON, has, need_torch
+from torches import COMPOSER, PYTHON, has, need_composer, need_torch
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name("programs") / "adapted.py"
@@ -23,13 +23,17 @@ STEPS_OF_AN_EPOCH = 3
 
 
 def record(folder: Path, framework: str, *options: str) -> dict[str, Any]:
-    need_torch()
-    binary = program()
-    package = {"trainer": "transformers"}.get(framework, framework)
-    if not has(package):
-        missing("torch", f"there is no {package} in .cache/torch: tools/torch installs it")
+    binary, interpreter = program(), PYTHON
+    if framework == "composer":
+        need_composer()
+        interpreter = COMPOSER
+    else:
+        need_torch()
+        package = {"trainer": "transformers"}.get(framework, framework)
+        if not has(package):
+            missing("torch", f"there is no {package} in .cache/torch: tools/torch installs it")
     done = subprocess.run(
-        [binary, "run", "--interpreter", PYTHON, "-o", folder / "report", "--format", "json", *options, PROGRAM, framework],
+        [binary, "run", "--interpreter", interpreter, "-o", folder / "report", "--format", "json", *options, PROGRAM, framework],
         env=os.environ | {"PYTHONPATH": str(ROOT / "magics"), "OMP_NUM_THREADS": "1"},
         cwd=folder, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
@@ -37,7 +41,7 @@ def record(folder: Path, framework: str, *options: str) -> dict[str, Any]:
     return json.loads((folder / "report.json").read_text())
 
 
-@pytest.mark.parametrize("framework", ["trainer", "accelerate"])
+@pytest.mark.parametrize("framework", ["trainer", "accelerate", "composer"])
 def test_each_step_has_its_epoch_and_samples(framework: str, tmp_path: Path) -> None:
     report = record(tmp_path, framework)
     steps = [(step["epoch"], step["samples"]) for step in report["steps"]]
@@ -53,6 +57,16 @@ def test_lightnings_callbacks_are_in_the_trace_of_a_window(tmp_path: Path) -> No
     (trace,) = (tmp_path / "traces").glob("rank0.*.pt.trace.json.gz")
     names = {event.get("name") for event in json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]}
     assert {"Report.on_train_batch_end", "ProfilerStep#2", "ProfilerStep#3"} <= names
+
+
+def test_composers_callbacks_and_algorithms_are_in_the_trace_of_a_window(tmp_path: Path) -> None:
+    report = record(tmp_path, "composer", "--torch=wait=1,warmup=1,active=2", "--prof-dir", str(tmp_path / "traces"))
+    counts = {region["name"]: region["count"] for region in report["regions"]}
+    assert counts["Report.batch_end"] == 6 and counts["Smooth.after_forward"] == 12, counts
+    assert not any(name.startswith(("Profile.", "event/")) for name in counts), counts
+    (trace,) = (tmp_path / "traces").glob("rank0.*.pt.trace.json.gz")
+    names = {event.get("name") for event in json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]}
+    assert {"Report.batch_end", "Smooth.after_forward", "ProfilerStep#2", "ProfilerStep#3"} <= names
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,20 @@ from requirement import missing
 ROOT = Path(__file__).resolve().parents[2]
 TORCH = Path(os.environ.get("OMNI_PERF_TORCH") or ROOT / ".cache" / "torch").resolve()
 PYTHON = TORCH / "bin" / "python"
+COMPOSER = ROOT / ".cache" / "torch-composer" / "bin" / "python"
+"""That of an environment with Composer, which needs an older torch."""
 
 
 def need_torch() -> None:
     """Skip the test where there is no torch."""
     if not PYTHON.exists():
         missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+
+
+def need_composer() -> None:
+    """Skip the test where there is no Composer."""
+    if not COMPOSER.exists():
+        missing("composer", "there is no Composer in .cache/torch-composer: tools/torch composer installs it (5.5 GB)")
 
 
 def version() -> tuple[int, int]:

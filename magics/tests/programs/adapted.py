@@ -1,4 +1,4 @@
-"""Three short trainings in one process, each by a framework's own loop with omni_perf's adapter for it."""
+"""Short trainings in one process, each by a framework's own loop with omni_perf's adapter for it."""
 
 # pyright: basic, reportMissingImports=false
 
@@ -85,6 +85,43 @@ def accelerate() -> None:
                 optimizer.zero_grad()
 
 
+def composer() -> None:
+    from composer import Algorithm, Callback, ComposerModel, Event, Trainer
+    from omni_perf.adapters.composer import Profile
+
+    class Model(ComposerModel):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = Net()
+
+        def forward(self, batch):
+            return self.net(**batch)
+
+        def loss(self, outputs, batch):
+            return outputs["loss"]
+
+    class Report(Callback):
+        def batch_end(self, state, logger) -> None:
+            pass
+
+    class Smooth(Algorithm):
+        def match(self, event, state) -> bool:
+            return event == Event.AFTER_FORWARD
+
+        def apply(self, event, state, logger) -> None:
+            pass
+
+    model = Model()
+    trainer = Trainer(
+        model=model, train_dataloader=DataLoader(Rows(), batch_size=2 * BATCH), device_train_microbatch_size=BATCH, max_duration="2ep",
+        optimizers=torch.optim.SGD(model.parameters(), lr=0.1), callbacks=[Report(), Profile()], algorithms=[Smooth()], device="cpu",
+        progress_bar=False, log_to_console=False,
+    )  # fmt: skip
+    trainer.fit()
+    trainer.close()
+    assert trainer.state.profiler is None
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {"trainer": trainer, "lightning": lightning, "accelerate": accelerate}[sys.argv[1]]()
+    {"trainer": trainer, "lightning": lightning, "accelerate": accelerate, "composer": composer}[sys.argv[1]]()
