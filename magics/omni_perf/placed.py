@@ -11,7 +11,10 @@ import atexit
 import os
 import sys
 
-from .torchwatch import TorchImport, TorchWatcher, optimizer_hook
+from .torchwatch import AfterImport, TorchWatcher, optimizer_hook
+
+LAST = -1000
+"""Finalizers of multiprocessing with a lower priority are called later."""
 
 
 def _look() -> bool:
@@ -33,18 +36,43 @@ def _begin_torch() -> None:
 
 
 def _end(path: str) -> None:
-    error = getattr(sys, "last_value", None)
+    _send(getattr(sys, "last_value", None), path)
+
+
+def _send(error: object, path: str, child: bool = False) -> None:
     if isinstance(error, BaseException):
         try:
             from . import raised
 
-            raised.send(error, path)
+            raised.send(error, path, process=child)
         except Exception:  # how the program ends is its own affair
             pass
+
+
+def _watch_processes(path: str) -> None:
+    """Have each process that multiprocessing starts send what ends it, which nothing keeps there.
+
+    One that it spawns imports its module as this one does; in one that it forks all finalizers are forgotten first.
+    """
+    util = sys.modules["multiprocessing.util"]
+
+    def watch(_: object) -> None:
+        util.Finalize(None, _end_child, (path,), exitpriority=LAST)
+
+    watch(util)
+    util.register_after_fork(util, watch)
+
+
+def _end_child(path: str) -> None:
+    """Send what ends a process of multiprocessing's: it calls this while the exception passes through."""
+    error = sys.exc_info()[1]
+    if not isinstance(error, SystemExit):
+        _send(error, path, child=True)
 
 
 if "OMNI_PERF_RUN" in os.environ:
     sys.meta_path.insert(0, TorchWatcher(_look))
     if "OMNI_PERF_TORCH" in os.environ:
-        sys.meta_path.insert(0, TorchImport(_begin_torch))
+        sys.meta_path.insert(0, AfterImport("torch", _begin_torch))
+    sys.meta_path.insert(0, AfterImport("multiprocessing.util", lambda: _watch_processes(os.environ["OMNI_PERF_RUN"])))
     atexit.register(_end, os.environ["OMNI_PERF_RUN"])  # the first one, which is called last

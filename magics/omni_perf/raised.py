@@ -22,9 +22,12 @@ LONGEST_PATH = 400
 WAIT_S = 1.0
 
 
-def send(error: BaseException, path: str) -> None:
-    """Send what the exception is and where it was raised, if it has come up to the main program."""
-    calls = frames(error.__traceback__)
+def send(error: BaseException, path: str, process: bool = False) -> None:
+    """Send what the exception is and where it was raised, if it has come up to the main program.
+
+    With ``process`` it has come up to multiprocessing's own function that runs a process.
+    """
+    calls = frames(error.__traceback__, ("multiprocessing.process",) if process else ("__main__", "runpy"))
     if calls is None:
         return
     if isinstance(error, SyntaxError) and isinstance(error.filename, str) and isinstance(error.lineno, int):
@@ -82,10 +85,10 @@ def read(text: str) -> tuple[str, str, list[tuple[str, int]]]:
     return name.rpartition(".")[2], what.strip()[:MOST_TEXT], calls[::-1]
 
 
-def frames(trace: TracebackType | None) -> list[tuple[str, int]] | None:
-    """Return the lines of a traceback, the innermost first; None for one that does not begin in the main program."""
+def frames(trace: TracebackType | None, begin: tuple[str, ...]) -> list[tuple[str, int]] | None:
+    """Return the lines of a traceback, the innermost first; None for one that begins in none of these modules."""
     calls: list[tuple[str, int]] = []
-    if trace is not None and trace.tb_frame.f_globals.get("__name__") not in ("__main__", "runpy"):
+    if trace is not None and trace.tb_frame.f_globals.get("__name__") not in begin:
         return None
     while trace is not None:
         calls.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno or 0))

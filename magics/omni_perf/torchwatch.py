@@ -21,17 +21,18 @@ def optimizer_hook() -> Any:
     return getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
 
 
-class TorchImport:
-    """Calls ``then`` once torch has been imported as a whole, in the thread that does it; it finds no module itself."""
+class AfterImport:
+    """Calls ``then`` once a module has been imported, in the thread that does it; it finds no module itself."""
 
-    def __init__(self, then: Callable[[], object]) -> None:
+    def __init__(self, name: str, then: Callable[[], object]) -> None:
+        self._name = name
         self._then = then
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return what the other finders find, which calls us after it has run."""
-        if fullname != "torch":
+        if fullname != self._name:
             return None
         sys.meta_path.remove(self)
         for finder in list(sys.meta_path):

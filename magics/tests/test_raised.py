@@ -73,6 +73,31 @@ def test_what_ended_a_program_is_said(
     assert exception["line"] == raised[2]
 
 
+PROCESS = """
+import multiprocessing, sys, time
+def work(part, how):
+    time.sleep(0.3)
+    if how == "raises":
+        raise KeyError(part)
+    sys.exit(3 if how == "exits" else 0)
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    all = [context.Process(target=work, args=("b", how), name=how) for how in ("raises", "exits", "ends")]
+    [p.start() for p in all]
+    [p.join() for p in all]
+    print(sorted(p.exitcode for p in all))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_what_ended_a_process_of_multiprocessing_is_said(tmp_path: Path, method: str) -> None:
+    done, report = run(tmp_path, PROCESS.replace("sys.argv[1]", repr(method)))
+    assert done.returncode == 0 and done.stdout == "[0, 1, 3]\n", done.stderr
+    assert done.stderr.count("KeyError: 'b'") == 1, done.stderr  # multiprocessing's own words, as without us
+    raised = [p["exception"] for p in report["processes"] if "exception" in p]
+    assert [(e["type"], e["message"], e["line"]) for e in raised] == [("KeyError", "'b'", 6)]
+
+
 class CountedError(Exception):
     """An exception whose message a method of the program's own makes."""
 
@@ -144,4 +169,4 @@ def test_the_exception_of_a_spawned_rank_is_read_from_its_traceback() -> None:
 def test_an_exception_of_another_call_than_the_main_program_is_not_its_end() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         raise ZeroDivisionError
-    assert raised.frames(caught.value.__traceback__) is None
+    assert raised.frames(caught.value.__traceback__, ("__main__", "runpy")) is None

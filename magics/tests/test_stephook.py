@@ -116,8 +116,8 @@ def test_what_the_program_sees_is_as_it_would_be(place: Path, customized: bool) 
         [sys.executable, "train.py"], cwd=place, env=environment, capture_output=True, text=True, check=True
     )
     here, there = json.loads(printed), json.loads(alone.stdout)
-    assert here["meta_path"][0] == "TorchWatcher"
-    here["meta_path"] = here["meta_path"][1:]
+    assert here["meta_path"][:2] == ["AfterImport", "TorchWatcher"]
+    here["meta_path"] = here["meta_path"][2:]
     added = set(here.pop("modules")) - set(there.pop("modules"))
     assert added == {"__future__", "atexit", "_omni_perf", "_omni_perf.placed", "_omni_perf.torchwatch"}
     ours, _, rest = here["environment"].pop("PYTHONPATH").partition(os.pathsep)
