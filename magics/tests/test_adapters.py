@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -47,6 +48,8 @@ def test_each_step_has_its_epoch_and_samples(framework: str, tmp_path: Path) -> 
     steps = [(step["epoch"], step["samples"]) for step in report["steps"]]
     # The first step has no begin, unless it is the one that began with the recording.
     assert steps == ([(0, 8)] * STEPS_OF_AN_EPOCH + [(1, 8)] * STEPS_OF_AN_EPOCH)[-len(steps) :] and len(steps) >= 5
+    # A step begins where the one before it ended, whatever torch's hook has found in between.
+    assert all(before["end_ns"] == step["start_ns"] for before, step in pairwise(report["steps"]))
 
 
 def test_lightnings_callbacks_are_in_the_trace_of_a_window(tmp_path: Path) -> None:

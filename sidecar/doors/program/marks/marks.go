@@ -159,14 +159,15 @@ func receive(c net.Conn, take func(Mark) bool, keep func(raised *timeline.Raised
 	}
 }
 
-// decoder turns lines into marks: a step began where the one before it ended.
+// decoder turns lines into marks.
 type decoder struct {
-	last    int64
-	stepped bool
-	raised  *timeline.Raised // the last line was this …
-	of      int              // … of this process; 0: of the sender
-	trace   Trace            // or this
-	remark  string           // or this
+	// A program may mark its steps while a hook finds others, whose ends lie within its own.
+	marked steps
+	hooked steps
+	raised *timeline.Raised // the last line was this …
+	of     int              // … of this process; 0: of the sender
+	trace  Trace            // or this
+	remark string           // or this
 }
 
 var errNoMark = errors.New("this is no mark")
@@ -217,27 +218,38 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		}
 		return m, false, nil
 	case sent.Begin > 0:
-		d.last = sent.Begin
+		d.marked.began, d.hooked.began = sent.Begin, sent.Begin
 		return m, false, nil
-	case sent.Step > 0 || sent.Hook > 0:
-		m = Mark{Kind: "step", Start: d.last, End: sent.Step, Source: timeline.StepMarked}
-		if sent.Hook > 0 {
-			m.End, m.Source, m.Anew = sent.Hook, timeline.StepOptimizer, sent.Anew
-		}
-		m.Batch = timeline.NewBatch(sent.Samples, sent.Tokens, sent.Epoch)
-		if m.End < m.Start {
-			return m, false, errNoMark
-		}
-		// Before the first step that nobody marked there is all that was set up.
-		first := !d.stepped && m.Source == timeline.StepOptimizer
-		d.last, d.stepped = m.End, true
-		return m, !first, nil
+	case sent.Step > 0:
+		m = Mark{Kind: "step", Source: timeline.StepMarked, Batch: timeline.NewBatch(sent.Samples, sent.Tokens, sent.Epoch)}
+		ok, err = d.marked.end(&m, sent.Step)
+		return m, ok, err
+	case sent.Hook > 0:
+		m = Mark{Kind: "step", Source: timeline.StepOptimizer, Anew: sent.Anew}
+		ok, err = d.hooked.end(&m, sent.Hook)
+		return m, ok, err
 	case sent.Other != "" && sent.At > 0:
 		return Mark{Kind: "optimizer", Name: sent.Other, Start: sent.At, End: sent.At}, true, nil
 	case len(sent.Region) == 2 && sent.Region[0] > 0 && sent.Region[0] <= sent.Region[1]:
 		return Mark{Kind: "region", Name: sent.Name, Start: sent.Region[0], End: sent.Region[1], Thread: max(sent.Thread, 0)}, true, nil
 	}
 	return m, false, errNoMark
+}
+
+// steps are those of one source: one begins where the one before it ended.
+type steps struct {
+	began int64
+	known bool // began is the end of one; before the first one there is all that was set up
+}
+
+// end gives a step its times; ok is false for the first one.
+func (s *steps) end(m *Mark, at int64) (ok bool, err error) {
+	if at < s.began {
+		return false, errNoMark
+	}
+	m.Start, m.End, ok = s.began, at, s.known
+	s.began, s.known = at, true
+	return ok, nil
 }
 
 // calledAt is a line of a traceback, sent as [FILE, LINE].
