@@ -46,11 +46,11 @@ func EachSpan[T any](t *Reading, ask func(stack []timeline.FrameID, cause Cause,
 }
 
 // Called is what took a place's time, in states that fit: the library function
-// that the line called, if one stands out, with its share of the time, and the share
-// for which no library was called at all.
-func (t *Reading) Called(at Place, fits func(Cause) bool) (call Call, share, own float64) {
+// that the line called, if one stands out, and the share of the time for which no library
+// was called at all.
+func (t *Reading) Called(at Place, fits func(Cause) bool) (call Call, own float64) {
 	if t.Thread == nil {
-		return Call{}, 0, 0
+		return Call{}, 0
 	}
 	type answer struct {
 		here, own bool
@@ -75,11 +75,11 @@ func (t *Reading) Called(at Place, fits func(Cause) bool) (call Call, share, own
 		}
 	}
 	if all == 0 {
-		return Call{}, 0, 0
+		return Call{}, 0
 	}
 	own = float64(alone) / float64(all)
 	if top := Most(sums, compareCalls); float64(sums[top]) >= stoodOut*float64(all) {
-		return top, float64(sums[top]) / float64(all), own
+		return top, own
 	}
 	// Not one function; perhaps one package.
 	packages := make(map[Call]timeline.Nanos)
@@ -87,9 +87,28 @@ func (t *Reading) Called(at Place, fits func(Cause) bool) (call Call, share, own
 		packages[Call{Package: c.Package}] += n
 	}
 	if top := Most(packages, compareCalls); float64(packages[top]) >= stoodOut*float64(all) {
-		return top, float64(packages[top]) / float64(all), own
+		return top, own
 	}
-	return Call{}, 0, own
+	return Call{}, own
+}
+
+// InCall is how long a line was in what it called, whatever the thread did there; a call without a function is any of its package.
+func (t *Reading) InCall(at Place, call Call) (sum timeline.Nanos) {
+	if t.Thread == nil {
+		return 0
+	}
+	for length, in := range EachSpan(t, func(stack []timeline.FrameID, _ Cause, place Place) bool {
+		if place != at {
+			return false
+		}
+		found, own := t.stacks.callFrom(stack, at)
+		return !own && (found == call || call.Function == "" && found.Package == call.Package)
+	}) {
+		if in {
+			sum += length
+		}
+	}
+	return sum
 }
 
 // Meaning is the library with the most of a place's time in functions that mean one of these things: numba,

@@ -98,8 +98,9 @@ func computing(e *evidence) measured {
 	}
 	m.Cores, m.CoreLimit = e.bystanders.Cores(e.main.History.IntervalsOf(func(state int) bool { return e.main.History.States[state].Place == a.Place }))
 	var own float64
-	m.Call, m.CallShare, own = e.main.Called(a.Place, fits)
+	m.Call, own = e.main.Called(a.Place, fits)
 	m.Cause = e.main.History.CauseAt(a.Place, fits)
+	m.CallShare = e.ofAllTheLine(m)
 	if m.ID == Computing {
 		m.Besides = e.besidesComputing()
 	}
@@ -107,6 +108,16 @@ func computing(e *evidence) measured {
 		m.Advice = adviceForLine(e, m, own, max(a.Visits, e.main.Calls(a.Place))) // else what took the time is not known
 	}
 	return m
+}
+
+// ofAllTheLine is the share that what a line called has of all the time that the finding gives the line: what it called is
+// sought in its computing, while it may have slept or waited as well. Without a call it is that of the line's cause.
+func (e *evidence) ofAllTheLine(m measured) float64 {
+	there := float64(max(m.PlaceTime, 1))
+	if m.Call == (activity.Call{}) {
+		return float64(e.main.History.TimeAt(m.Place, activity.Only(m.Cause))) / there
+	}
+	return min(float64(e.main.InCall(m.Place, m.Call))/there, 1)
 }
 
 const (
@@ -273,7 +284,7 @@ var slicing = regexp.MustCompile(`\[[^\[\]]*:[^\[\]]*\]|\.(min|max|sum|mean|std|
 var queryCall = regexp.MustCompile(`\.execute\(`)
 
 func withCall(e *evidence, a activity.Account, m *measured) {
-	m.Call, _, _ = e.main.Called(a.Place, activity.Only(a.Cause))
+	m.Call, _ = e.main.Called(a.Place, activity.Only(a.Cause))
 }
 
 func compiling(e *evidence, a activity.Account, m *measured) {
@@ -463,7 +474,7 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 		m.Cores = max(m.Cores-children, 0)
 	}
 	if len(m.Actors) > 0 && m.Actors[0].Place == (activity.Place{}) {
-		m.Call, _, _ = e.main.Called(a.Place, func(c activity.Cause) bool { return c == activity.Thread || activity.NeedsResolving(c) })
+		m.Call, _ = e.main.Called(a.Place, func(c activity.Cause) bool { return c == activity.Thread || activity.NeedsResolving(c) })
 	}
 }
 

@@ -62,7 +62,7 @@ type Finding struct {
 	Computed  bool             // Against is of computing alone: other programs had the CPUs
 	AfterEnd  bool             // it happened when the script's own code had ended
 	Call      activity.Call    // what the place called, where that took most of its time
-	CallShare float64          // of the place's time, in Call; 0: not known
+	CallShare float64          // of the place's time, in Call, or where there is none of its Cause; 0: not known
 	Cores     float64          // CPUs in use meanwhile; NaN where not known
 	CoreLimit float64          // of how many; 0 where not known
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
@@ -203,12 +204,20 @@ func cut(f diagnose.Finding) string {
 	return ""
 }
 
-// in is the library function a line called: ", in DataFrame.apply (pandas)", ", most of that in backward (torch)".
+// in is the library function a line called: ", in DataFrame.apply (pandas)", ", most of that in backward (torch)", ", 0.13 s of it in
+// backward (torch)".
 func in(f diagnose.Finding) string {
 	name := words.Clean(f.Call.Package, 40)
 	called := ", in "
-	if f.CallShare > 0 && f.CallShare < nearlyAll {
+	switch {
+	case f.CallShare <= 0 || f.CallShare >= nearlyAll:
+	case f.CallShare >= most:
 		called = ", most of that in "
+	case name == "":
+		return ""
+	default:
+		there := float64(cmp.Or(f.PlaceTime, f.Time))
+		called = ", " + words.Seconds(time.Duration(f.CallShare*there).Seconds()) + " of it in "
 	}
 	switch {
 	case f.Call.Function != "" && name != "":
@@ -216,7 +225,7 @@ func in(f diagnose.Finding) string {
 	case name != "":
 		return called + name
 	case f.Cause == activity.Native:
-		return ", in native code"
+		return called + "native code"
 	}
 	return ""
 }
