@@ -298,6 +298,8 @@ func loading(e *evidence, a activity.Account, m *measured) {
 	case m.Advice != UseWorkers && m.Advice != SpeedUpWorkers:
 	case m.Advice == SpeedUpWorkers && startedAnew(e.rec.Processes):
 		m.Advice = KeepWorkers
+	case m.Advice == UseWorkers && e.mostlyWaits(a.Where):
+		m.Advice = WorkersThatWait
 	case e.bystanders.AllBusy(a.Where) && !e.bystanders.LoadersWait(a.Where):
 		m.Advice = MoreCPUs
 	case m.Advice == UseWorkers:
@@ -311,9 +313,21 @@ func loading(e *evidence, a activity.Account, m *measured) {
 		if m.Advice != KeepWorkers && hadNoTask(m.Actors) {
 			m.Advice = NoAdvice // they are not what is too slow
 		}
-	case m.Advice == WorkersOnCPU:
+	case m.Advice == WorkersOnCPU || m.Advice == WorkersThatWait:
 		m.Against = e.covered(a)
 	}
+}
+
+// mostlyWaits reports whether the main thread waited for most of some intervals, for a disk or a network, say: in other
+// processes that needs no CPU of its own.
+func (e *evidence) mostlyWaits(where []timeline.Interval) bool {
+	waiting := timeline.Nanos(0)
+	for _, span := range e.main.Thread.Spans {
+		if span.State == timeline.StateWaiting || span.State == timeline.StateIO {
+			timeline.Overlap(where, span.Start, span.End, func(_ int, part timeline.Nanos) { waiting += part })
+		}
+	}
+	return waiting > timeline.Total(where)/2
 }
 
 // noTask is the share of a wait for which workers had no task from which on it is not they who are too slow.
