@@ -123,6 +123,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 		noteExit(rec, cmd.ProcessState)
 		noteRaised(rec, receiver)
 		noteGoingOn(rec)
+		noteNoCUDA(rec, rings)
 		keepPeak(rec, cmd.ProcessState, launcher, reaped)
 	}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && o.Waiter != nil {
@@ -339,6 +340,20 @@ func noteRaised(rec *timeline.Recording, receiver *marks.Receiver) {
 		p := &rec.Processes[i]
 		p.Raised = receiver.Raised(p.PID)
 	}
+}
+
+// noteNoCUDA says that no process has left a file of what its GPUs did, where that is wanted.
+func noteNoCUDA(rec *timeline.Recording, rings string) {
+	if rings == "" {
+		return
+	}
+	entries, err := os.ReadDir(rings)
+	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return cupti.IsFile(e.Name()) }) {
+		return
+	}
+	rec.Notes = append(rec.Notes, timeline.Note{
+		ID: timeline.NoteUnavailable, What: cupti.What, Reason: "no process used CUDA, whose driver would have loaded the library that records it",
+	})
 }
 
 // noteGoingOn names the processes that outlive the script, as a daemon does.
