@@ -221,6 +221,10 @@ def _torch_options(values: dict[str, str]) -> tuple[Torch | None, list[str]]:
             if option in values:
                 problems.append(f"{option} belongs to --exact or --torch, which are missing.")
         return None, problems
+    if "--exact" in values:
+        del values["--exact"]
+        torch, problems = _torch_options(values)
+        return torch, ["--torch records when exactly GPUs worked, too, so --exact is left out.", *problems]
     figures: dict[str, int] = {}
     for word in values["--torch"].split():
         name, _, figure = word.partition("=")

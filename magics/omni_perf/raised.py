@@ -15,6 +15,7 @@ import _socket
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Any
 
 MOST_TEXT = 200
 MOST_FRAMES = 64
@@ -32,7 +33,12 @@ def send(error: BaseException, path: str, process: bool = False) -> None:
         return
     if isinstance(error, SyntaxError) and isinstance(error.filename, str) and isinstance(error.lineno, int):
         calls.insert(0, (error.filename, error.lineno))
-    lines = line(type(error).__name__, message(error), calls)
+    elsewhere = of_worker(error)
+    if elsewhere is None:
+        lines = line(type(error).__name__, message(error), calls)
+    else:
+        name, text, inner = elsewhere
+        lines = line(name, text, inner + calls)
     child = of_child(error)
     if child is not None:
         pid, name, text, calls = child
@@ -64,6 +70,18 @@ def of_child(error: BaseException) -> tuple[int, str, str, list[tuple[str, int]]
         return None
     pid, text = getattr(error, "error_pid", None), error.args[0] if error.args else None
     return (pid, *read(text)) if type(pid) is int and type(text) is str else None
+
+
+ORIGINAL = "\nOriginal Traceback (most recent call last):\n"
+
+
+def of_worker(error: BaseException) -> tuple[str, str, list[tuple[str, int]]] | None:
+    """Return the exception of a DataLoader's worker, or of a replica, that torch raises again with its traceback."""
+    text: Any = error.args[0] if error.args else None
+    if not issubclass(type(text), str) or not str.startswith(text, "Caught ") or str.find(text, ORIGINAL) < 0:
+        return None
+    name, what, calls = read(str.partition(text, ORIGINAL)[2])
+    return (name, what, calls) if name else None
 
 
 def read(text: str) -> tuple[str, str, list[tuple[str, int]]]:

@@ -14,7 +14,6 @@ import gzip
 import os
 import shutil
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -24,7 +23,7 @@ from importlib import import_module
 from typing import Any, Final
 
 # Relative: this module is part of another package, too, in a program under `omni-perf run --torch`.
-from . import contract, deepspeedreports, marks
+from . import contract, deepspeedreports, marks, tracefolder
 from .options import Torch
 from .schedule import Action, given, on_change
 
@@ -835,22 +834,27 @@ def _node() -> int:
     return int(number) if number.isdecimal() else 0
 
 
-_made: list[tuple[int, str]] = []
-"""The folder of the last cell's traces, and the process that made it."""
+_made: list[tuple[int, str, int]] = []
+"""The folder of the last cell's traces, the process that made it, and its lock."""
 
 
 def _folder() -> str:
     """Return the folder for traces that the user named none for; it is private, and lasts until the next such cell."""
     if not _made or _made[-1][0] != os.getpid() or not os.path.isdir(_made[-1][1]):
-        _made.append((os.getpid(), tempfile.mkdtemp(prefix="omni_perf-torch-")))
+        folder, lock = tracefolder.make()
+        _made.append((os.getpid(), folder, lock))
         if len(_made) == 1:
             atexit.register(forget_traces)
+        tracefolder.sweep(os.path.dirname(folder))
     return _made[-1][1]
 
 
 def forget_traces() -> None:
     """Remove the traces of earlier cells."""
     while _made:
-        pid, folder = _made.pop()
+        pid, folder, lock = _made.pop()
         if pid == os.getpid():
             shutil.rmtree(folder, ignore_errors=True)
+        if lock >= 0:
+            with suppress(OSError):
+                os.close(lock)

@@ -45,6 +45,8 @@ def test_options_of_a_cell(line: str, options: Options) -> None:
         ("--name", "--name needs a value"),
         ("--memory much", "--memory takes exact or device, not 'much'."),
         ("--memory=", "--memory needs a value"),
+        ("--exact --torch", "--torch records when exactly GPUs worked, too, so --exact is left out."),
+        ("--torch wait=-1 --exact", "so --exact is left out. wait takes a whole number"),
         ("--name 'open quote", ""),
     ],
 )

@@ -166,6 +166,54 @@ def test_the_exception_of_a_spawned_rank_is_read_from_its_traceback() -> None:
     assert sent == {"raised": "E", "message": "m", "stack": [["train.py", 18]], "pid": 12}
 
 
+CAUGHT = """Caught OSError in DataLoader worker process 0.
+Original Traceback (most recent call last):
+  File "/v/torch/utils/data/_utils/worker.py", line 375, in _worker_loop
+    data = fetcher.fetch(index)
+           ^^^^^^^^^^^^^^^^^^^^
+  File "train.py", line 9, in __getitem__
+    raise OSError("truncated image 2500")
+OSError: truncated image 2500
+"""
+
+
+class Unprinted(str):
+    """A text with methods of the program's own, as torch's KeyErrorMessage has some."""
+
+    def startswith(self, *_: Any) -> bool:
+        raise AssertionError("it was asked")
+
+    __repr__ = __str__ = partition = startswith  # type: ignore[assignment]
+
+
+def test_the_exception_of_a_loaders_worker_is_read_from_its_traceback() -> None:
+    calls = [("train.py", 9), ("/v/torch/utils/data/_utils/worker.py", 375)]
+    for error in (OSError(CAUGHT), RuntimeError(CAUGHT), KeyError(Unprinted(CAUGHT))):
+        assert raised.of_worker(error) == ("OSError", "truncated image 2500", calls)
+    for other in (OSError(), OSError(2, "none"), OSError("Caught OSError in a net"), OSError(CAUGHT[:80])):
+        assert raised.of_worker(other) is None
+
+
+LOADER = """
+class Again(Exception):
+    pass
+def load():
+    raise OSError("Caught OSError in DataLoader worker process 0.\\nOriginal Traceback (most recent call last):\\n"
+        '  File "/v/torch/worker.py", line 375, in _worker_loop\\n    fetch()\\n'
+        f'  File "{__file__}", line 3, in __getitem__\\n    raise OSError("cut")\\nOSError: cut: 2500\\n')
+import time
+time.sleep(0.3)
+load()
+"""
+
+
+def test_what_ended_a_loaders_worker_ended_the_program(tmp_path: Path) -> None:
+    done, report = run(tmp_path, LOADER)
+    assert done.returncode == 1 and "ended by OSError at train.py:3  cut: 2500" in done.stderr, done.stderr
+    (exception,) = (p["exception"] for p in report["processes"] if "exception" in p)
+    assert (exception["type"], exception["message"], exception["line"]) == ("OSError", "cut: 2500", 3)
+
+
 def test_an_exception_of_another_call_than_the_main_program_is_not_its_end() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         raise ZeroDivisionError

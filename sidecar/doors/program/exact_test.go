@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/cupti"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
@@ -79,6 +80,39 @@ func TestExactWorkOfAProgram(t *testing.T) {
 			if a.Name != "fusion_1" || a.Stream != 7 || a.Nanos().Duration() < 2*time.Millisecond || a.Start < w.Complete[0].Start || a.End > w.Complete[0].End {
 				t.Errorf("an activity is %+v, complete are %v", a, w.Complete)
 			}
+		}
+	}
+}
+
+// Where no process uses CUDA, a note says that of what was asked for; nobody is bothered with it otherwise.
+func TestWithoutCUDAExactWorkIsNotSilent(t *testing.T) {
+	for _, wanted := range []bool{true, false} {
+		private := t.TempDir()
+		tools := realTools()
+		tools.Folder = func() (Private, error) {
+			return Private{Socket: filepath.Join(private, "s"), StepHook: filepath.Join(private, "hook"), Rings: private, Remove: func() {}}, nil
+		}
+		var rec *timeline.Recording
+		tools.Analyse = func(r *timeline.Recording) (*report.View, error) {
+			rec = r
+			return report.Build(r, nil, report.Options{})
+		}
+		var messages bytes.Buffer
+		o, _ := options(t, &messages)
+		if wanted {
+			o.Exact = filepath.Join(private, "exact.so")
+		}
+		if _, err := Run(context.Background(), tools, Script{Interpreter: truth.OnPath(t), Args: []string{write(t, "plain.py", "import time; time.sleep(0.3)")}}, o); err != nil {
+			t.Fatal(err)
+		}
+		said := 0
+		for _, n := range rec.Notes {
+			if n.What == cupti.What && n.ID == timeline.NoteUnavailable {
+				said++
+			}
+		}
+		if (said == 1) != wanted || said > 1 {
+			t.Errorf("wanted %v: it is said %d times: %+v", wanted, said, rec.Notes)
 		}
 	}
 }

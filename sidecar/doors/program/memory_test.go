@@ -48,6 +48,58 @@ func TestThePeakOfAProgramIsExact(t *testing.T) {
 	}
 }
 
+// launcher waits for a child that needs far more than itself.
+const launcher = `
+import re, subprocess, sys
+subprocess.run([sys.executable, "-c", "import time; a = bytearray(300 << 20); time.sleep(0.5)"])
+print(int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) << 10)
+`
+
+// Of a program that has waited for a child the kernel says the larger peak of the two.
+func TestThePeakOfAChildIsNotTheProgramsOwn(t *testing.T) {
+	var out, messages bytes.Buffer
+	o, path := options(t, &messages)
+	if _, err := Run(context.Background(), realTools(), Script{Interpreter: truth.OnPath(t), Args: []string{write(t, "launcher.py", launcher)}, Stdout: &out}, o); err != nil {
+		t.Fatal(err)
+	}
+	own, err := strconv.ParseInt(strings.TrimSpace(out.String()), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := readReport(t, path).Processes[0]
+	if p.PeakMemoryBytes != nil {
+		t.Errorf("peak %d, though the program's own mark was %d", *p.PeakMemoryBytes, own)
+	}
+	if p.PeakAtLeastBytes == nil || *p.PeakAtLeastBytes < own/2 || *p.PeakAtLeastBytes > own+inexactPeak {
+		t.Errorf("peak at least %v, the program's own mark was %d", p.PeakAtLeastBytes, own)
+	}
+}
+
+// parent needs more than the child that it waits for.
+const parent = `
+import resource, subprocess, sys, time
+a = bytearray(300 << 20)
+time.sleep(0.5)
+subprocess.run([sys.executable, "-c", ""])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+`
+
+// Where the program was itself seen to need as much as the kernel says, that is its own.
+func TestAChildThatNeedsLessHidesNoPeak(t *testing.T) {
+	var out, messages bytes.Buffer
+	o, path := options(t, &messages)
+	if _, err := Run(context.Background(), realTools(), Script{Interpreter: truth.OnPath(t), Args: []string{write(t, "parent.py", parent)}, Stdout: &out}, o); err != nil {
+		t.Fatal(err)
+	}
+	want, err := strconv.ParseInt(strings.TrimSpace(out.String()), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := readReport(t, path).Processes[0]; p.PeakMemoryBytes == nil || *p.PeakMemoryBytes != want {
+		t.Errorf("peak %v, the program says %d", p.PeakMemoryBytes, want)
+	}
+}
+
 const leak = `
 import time
 keep = []

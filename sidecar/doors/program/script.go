@@ -17,6 +17,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/doors/program/marks"
 	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
 	"github.com/omni-perf/omni-perf/sidecar/measure/cupti"
+	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
@@ -116,12 +117,14 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 		receiver.Drain()
 	}
 	rec, err := r.End(recordingID, recorder.Ending{At: at})
+	reaped := hasReaped(cmd.Process.Pid)
 	cmd.Wait() // its error is the exit status
 	if err == nil {
 		noteExit(rec, cmd.ProcessState)
 		noteRaised(rec, receiver)
 		noteGoingOn(rec)
-		keepPeak(rec, cmd.ProcessState, launcher)
+		noteNoCUDA(rec, rings)
+		keepPeak(rec, cmd.ProcessState, launcher, reaped)
 	}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && o.Waiter != nil {
 		o.Waiter.Ended(status)
@@ -195,18 +198,45 @@ func Injected() (library string, ok bool) {
 // keepPeak adds to a recording the most memory that the program had resident, as the kernel
 // says of it once it was waited for. Until its exec the program had our memory, so that what
 // the kernel says is never less than what we had then: a program that needs less than that is
-// not known so well.
-func keepPeak(rec *timeline.Recording, state *os.ProcessState, launcher int64) {
+// not known so well. Nor is one that has waited for a child, whose peak may be the one that the
+// kernel says, unless the program was itself seen to need as much.
+func keepPeak(rec *timeline.Recording, state *os.ProcessState, launcher int64, reaped bool) {
 	usage, ok := state.SysUsage().(*syscall.Rusage)
 	if !ok || usage.Maxrss<<10 <= launcher {
 		return
 	}
 	for i := range rec.Processes {
-		if p := &rec.Processes[i]; p.PID == rec.Target.PID {
-			p.Memory.Peak = usage.Maxrss << 10
-			return
+		p := &rec.Processes[i]
+		if p.PID != rec.Target.PID {
+			continue
+		}
+		if peak := usage.Maxrss << 10; !reaped || peak <= seenPeak(rec, i)+inexactPeak {
+			p.Memory.Peak = peak
+		}
+		return
+	}
+}
+
+// inexactPeak is how far off a reading of the kernel's mark may be: it adds up pages in batches for each CPU.
+const inexactPeak = 1 << 20
+
+// seenPeak is the highest mark that was read of a process while it lived.
+func seenPeak(rec *timeline.Recording, place int) int64 {
+	largest := rec.Processes[place].Memory.Growth.Largest
+	for i := range rec.Tracks {
+		if t := &rec.Tracks[i]; t.ID == "rss.peak" && t.Process == place && t.Peak > float64(largest) {
+			largest = int64(t.Peak)
 		}
 	}
+	return largest
+}
+
+// hasReaped reports whether a process that has ended, and was not waited for yet, had waited for a child: the kernel
+// then counts the child's page faults with it.
+func hasReaped(pid int) bool {
+	proc := procfs.New("/proc")
+	stat, err := proc.Stat(pid)
+	return err != nil || stat.ReapedMinor > 0
 }
 
 // peakOf is the ru_maxrss of whom unix.Getrusage takes, in bytes.
@@ -310,6 +340,20 @@ func noteRaised(rec *timeline.Recording, receiver *marks.Receiver) {
 		p := &rec.Processes[i]
 		p.Raised = receiver.Raised(p.PID)
 	}
+}
+
+// noteNoCUDA says that no process has left a file of what its GPUs did, where that is wanted.
+func noteNoCUDA(rec *timeline.Recording, rings string) {
+	if rings == "" {
+		return
+	}
+	entries, err := os.ReadDir(rings)
+	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return cupti.IsFile(e.Name()) }) {
+		return
+	}
+	rec.Notes = append(rec.Notes, timeline.Note{
+		ID: timeline.NoteUnavailable, What: cupti.What, Reason: "no process used CUDA, whose driver would have loaded the library that records it",
+	})
 }
 
 // noteGoingOn names the processes that outlive the script, as a daemon does.

@@ -16,7 +16,7 @@ func TestParseStat(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Stat{
-		Comm: "py (3) x", State: 'S', Parent: 12, Session: 4710, Minor: 901, Major: 7,
+		Comm: "py (3) x", State: 'S', Parent: 12, Session: 4710, Minor: 901, ReapedMinor: 33, Major: 7,
 		Own: 2 * time.Second, Reaped: 500 * time.Millisecond, Threads: 5, Start: 987654, RSS: 200 * uint64(os.Getpagesize()),
 	}
 	if got != want {

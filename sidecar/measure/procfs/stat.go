@@ -21,6 +21,7 @@ type Stat struct {
 	Session      int
 	Minor, Major uint64        // page faults
 	Own, Reaped  time.Duration // CPU time of the process, and of children it has waited for
+	ReapedMinor  uint64        // minor page faults of these: none where it has waited for no child
 	Threads      int
 	Start        uint64 // ticks since boot: with the pid, the process's identity
 	RSS          uint64 // resident memory, bytes
@@ -65,7 +66,7 @@ func ParseStat(text []byte) (Stat, error) {
 	}
 	s := Stat{
 		Comm: string(text[open+1 : end]), State: fields[0][0], Exiting: number(9)&exiting != 0, Parent: int(number(4)), Session: int(number(6)),
-		Minor: number(10), Major: number(12),
+		Minor: number(10), ReapedMinor: number(11), Major: number(12),
 		Own: ticks(14) + ticks(15), Reaped: ticks(16) + ticks(17),
 		Threads: int(number(20)), Start: number(22),
 	}

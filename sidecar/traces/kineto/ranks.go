@@ -78,6 +78,13 @@ func (j job) agrees(p *parser) bool {
 // overlaps reports whether two processes recorded at the same time.
 func (j job) overlaps(o job) bool { return j.start() < o.end() && o.start() < j.end() }
 
+// wallClock is a time, in nanoseconds since the epoch, before which none was recorded: of September 2001. What is said to be
+// older counts from when its machine was started.
+const wallClock = 1e18
+
+// comparable reports whether the times of two processes can be: where one's count from the epoch, and not the other's, they cannot.
+func (j job) comparable(o job) bool { return (j.start() < wallClock) == (o.start() < wallClock) }
+
 // assembly gives files their ranks.
 type assembly struct {
 	set   *Set
@@ -174,10 +181,11 @@ func (a *assembly) another(j job) bool {
 		}
 	}
 	with := a.taken[sortedKeys(a.taken)[0]]
-	for _, p := range j {
-		p.leftOut(fmt.Sprintf("the file is of another run: its process did not record while that of %s did", with[0].t.File),
-			"analyse it on its own, or compare runs")
+	why := "the file is of another run: its process did not record while that of %s did"
+	if !j.comparable(with) {
+		why = otherClock
 	}
+	j.leftOut(why, with)
 	return true
 }
 
@@ -209,10 +217,11 @@ func (a *assembly) running(jobs []job) (kept []job) {
 			kept = append(kept, j)
 			continue
 		}
-		for _, p := range j {
-			p.leftOut(fmt.Sprintf("the file is of another run: its process ended before that of %s began to record", last[0].t.File),
-				"analyse it on its own, or compare runs")
+		why := "the file is of another run: its process ended before that of %s began to record"
+		if !j.comparable(last) {
+			why = otherClock
 		}
+		j.leftOut(why, last)
 	}
 	return kept
 }
@@ -232,7 +241,7 @@ func (a *assembly) jobs(files []*parser) (jobs []job) {
 	for _, p := range files {
 		at, copyOf := -1, (*parser)(nil)
 		for i, j := range jobs {
-			if a.apart || !a.one && (!sameProcess(j[0].t, p.t) || !j.agrees(p)) {
+			if a.apart || !a.one && (!sameProcess(j[0].t, p.t) || !j.agrees(p) || !j.comparable(job{p})) {
 				continue
 			}
 			if copyOf = p.copyIn(j); copyOf != nil {
@@ -290,6 +299,16 @@ func (a *assembly) warnOfGuesses() {
 			how += fmt.Sprintf("; so it is of %s of its process", words.Plural(n, "other file", "other files"))
 		}
 		j[0].warn(-1, "the file does not state its rank", how)
+	}
+}
+
+// otherClock is why a file cannot be analysed with another one.
+const otherClock = "the file's times and those of %s are of different clocks: they cannot be placed on one time axis"
+
+// leftOut warns that a process is not analysed with another one.
+func (j job) leftOut(why string, with job) {
+	for _, p := range j {
+		p.leftOut(fmt.Sprintf(why, with[0].t.File), "analyse it on its own, or compare runs")
 	}
 }
 

@@ -32,6 +32,9 @@ func (r recording) text() string {
 	return "{" + info + `"traceEvents":[` + op(r.end-1) + "," + op(r.start) + "]}"
 }
 
+// epoch is a time of today in a trace, in microseconds.
+const epoch = 1_790_000_000_000_000
+
 // TestRecordingsOfProcesses: which files are one process's, and which processes
 // are ranks of one run.
 func TestRecordingsOfProcesses(t *testing.T) {
@@ -106,6 +109,15 @@ func TestRecordingsOfProcesses(t *testing.T) {
 		"both cycles of an earlier run": {
 			[]recording{{"a.json", "", 9, 0, 5, -1}, {"b.json", "", 9, 10, 15, 0}, {"c.json", "", 8, 20, 25, -1}, {"d.json", "", 8, 30, 35, 0}},
 			"0: c d", []string{"a: the file is of another run", "b: the file states rank 0, as"}},
+		"times since the machine was started, of another process": {
+			[]recording{{"a.json", "", 9, 0, 5, -1}, {"b.json", "", 8, epoch, epoch + 5, -1}},
+			"0: b", []string{"a: b.json are of different clocks: they cannot be placed on one time axis"}},
+		"times since the machine was started, of the same process": {
+			[]recording{{"a.json", "", 9, 0, 5, -1}, {"b.json", "", 9, epoch, epoch + 5, -1}},
+			"0: b", []string{"a: b.json are of different clocks"}},
+		"times since the machine was started, beside a rank": {
+			[]recording{{"a.json", "", 9, 0, 5, -1}, {"b.json", "", 8, epoch, epoch + 5, 0}},
+			"0: b", []string{"a: b.json are of different clocks"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -2,6 +2,7 @@ package activity
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -27,12 +28,21 @@ type Account struct {
 
 // AccountOf sums up the thread's time in states that fit.
 func (t *Reading) AccountOf(fits func(Cause) bool) Account {
+	return t.AccountUntil(math.MaxInt64, fits)
+}
+
+// AccountUntil sums up the thread's time in states that fit, up to an end.
+func (t *Reading) AccountUntil(end timeline.Nanos, fits func(Cause) bool) Account {
 	var a Account
 	places := make(map[Place]timeline.Nanos)
 	causes := make(map[Cause]timeline.Nanos)
 	visits := make(map[Place]int)
 	last, there := Place{}, false
 	for _, s := range t.History.Stretches {
+		if s.Start >= end {
+			break
+		}
+		s.End = min(s.End, end)
 		st := t.History.States[s.State]
 		if !fits(st.Cause) {
 			there = there && st.Place == last && st.Place != (Place{})

@@ -16,27 +16,29 @@ import (
 // hostRule measures the main thread's time with some causes, for programs that GPUs
 // do not explain; add adds what is special about them.
 func hostRule(add func(*evidence, activity.Account, *measured), causes ...activity.Cause) func(*evidence) measured {
-	return func(e *evidence) measured {
-		a := e.main.AccountOf(activity.Only(causes...))
-		if e.explainedByGPUs() || a.Total == 0 {
-			return nothing
-		}
-		m := e.of(findingOf(a))
-		if add != nil {
-			add(e, a, &m)
-		}
-		switch m.Place, m.PlaceTime = e.main.OwnPlace(a); {
-		case m.Place != (activity.Place{}) && e.stacks.Own(a.NextPlace.File) == e.stacks.Own(a.Place.File) && a.Halves():
-			m.Next, m.NextTime = a.NextPlace, a.Next
-			if m.Next.Compare(m.Place) < 0 { // in the order of the program, whichever has a sample more
-				m.Place, m.PlaceTime, m.Next, m.NextTime = m.Next, m.NextTime, m.Place, m.PlaceTime
-			}
-		case float64(a.There) < activity.MostShare*float64(a.Total):
-			m.Place, m.PlaceTime = activity.Place{}, 0 // no line has most of it
-		}
-		m.AfterEnd = len(a.Where) > 0 && a.Where[0].Start >= e.main.Ended
-		return m
+	return func(e *evidence) measured { return e.hostRule(e.main.AccountOf(activity.Only(causes...)), add) }
+}
+
+// hostRule makes a finding of an account of the main thread.
+func (e *evidence) hostRule(a activity.Account, add func(*evidence, activity.Account, *measured)) measured {
+	if e.explainedByGPUs() || a.Total == 0 {
+		return nothing
 	}
+	m := e.of(findingOf(a))
+	if add != nil {
+		add(e, a, &m)
+	}
+	switch m.Place, m.PlaceTime = e.main.OwnPlace(a); {
+	case m.Place != (activity.Place{}) && e.stacks.Own(a.NextPlace.File) == e.stacks.Own(a.Place.File) && a.Halves():
+		m.Next, m.NextTime = a.NextPlace, a.Next
+		if m.Next.Compare(m.Place) < 0 { // in the order of the program, whichever has a sample more
+			m.Place, m.PlaceTime, m.Next, m.NextTime = m.Next, m.NextTime, m.Place, m.PlaceTime
+		}
+	case float64(a.There) < activity.MostShare*float64(a.Total):
+		m.Place, m.PlaceTime = activity.Place{}, 0 // no line has most of it
+	}
+	m.AfterEnd = len(a.Where) > 0 && a.Where[0].Start >= e.main.Ended
+	return m
 }
 
 // The share of the computing time from which on its top line is worth naming, and
@@ -307,6 +309,8 @@ func loading(e *evidence, a activity.Account, m *measured) {
 	case m.Advice != UseWorkers && m.Advice != SpeedUpWorkers:
 	case m.Advice == SpeedUpWorkers && startedAnew(e.rec.Processes):
 		m.Advice = KeepWorkers
+	case m.Advice == UseWorkers && e.mostlyWaits(a.Where):
+		m.Advice = WorkersThatWait
 	case e.bystanders.AllBusy(a.Where) && !e.bystanders.LoadersWait(a.Where):
 		m.Advice = MoreCPUs
 	case m.Advice == UseWorkers:
@@ -320,9 +324,21 @@ func loading(e *evidence, a activity.Account, m *measured) {
 		if m.Advice != KeepWorkers && hadNoTask(m.Actors) {
 			m.Advice = NoAdvice // they are not what is too slow
 		}
-	case m.Advice == WorkersOnCPU:
+	case m.Advice == WorkersOnCPU || m.Advice == WorkersThatWait:
 		m.Against = e.covered(a)
 	}
+}
+
+// mostlyWaits reports whether the main thread waited for most of some intervals, for a disk or a network, say: in other
+// processes that needs no CPU of its own.
+func (e *evidence) mostlyWaits(where []timeline.Interval) bool {
+	waiting := timeline.Nanos(0)
+	for _, span := range e.main.Thread.Spans {
+		if span.State == timeline.StateWaiting || span.State == timeline.StateIO {
+			timeline.Overlap(where, span.Start, span.End, func(_ int, part timeline.Nanos) { waiting += part })
+		}
+	}
+	return waiting > timeline.Total(where)/2
 }
 
 // noTask is the share of a wait for which workers had no task from which on it is not they who are too slow.

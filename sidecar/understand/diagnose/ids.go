@@ -129,8 +129,9 @@ const (
 	NoAdvice           Advice = ""
 	UseWorkers         Advice = "loader-workers"
 	SpeedUpWorkers     Advice = "faster-workers"
-	WorkersOnCPU       Advice = "loader-workers-on-cpu" // as UseWorkers, where nothing is copied to a device
-	FasterOnCPU        Advice = "faster-workers-on-cpu" // as SpeedUpWorkers, likewise
+	WorkersOnCPU       Advice = "loader-workers-on-cpu"    // as UseWorkers, where nothing is copied to a device
+	WorkersThatWait    Advice = "loader-workers-that-wait" // as WorkersOnCPU, where loading mostly waits
+	FasterOnCPU        Advice = "faster-workers-on-cpu"    // as SpeedUpWorkers, likewise
 	CheapSampler       Advice = "cheap-sampler"
 	KeepWorkers        Advice = "keep-workers"
 	MoreCPUs           Advice = "more-cpus"
@@ -176,7 +177,7 @@ const (
 // AllAdvice lists all advice there is.
 func AllAdvice() []Advice {
 	return []Advice{
-		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, CheapSampler, KeepWorkers, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
+		UseWorkers, SpeedUpWorkers, WorkersOnCPU, WorkersThatWait, FasterOnCPU, CheapSampler, KeepWorkers, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
 		SaveAside, LaunchLess, BalanceRanks, ShareWork, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, KeepLoopFree, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,

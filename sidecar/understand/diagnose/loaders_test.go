@@ -39,6 +39,32 @@ func TestMoreWorkersAreForThoseThatWait(t *testing.T) {
 	}
 }
 
+// Loading in the training's own process that computes needs a free CPU for each worker; what waits needs none, however busy the CPUs are.
+func TestWorkersThatWaitNeedNoFreeCPU(t *testing.T) {
+	const here = "_SingleProcessDataLoaderIter._next_data"
+	for state, want := range map[timeline.State]Advice{timeline.StateWaiting: WorkersThatWait, timeline.StateIO: WorkersThatWait, timeline.StatePython: WorkersOnCPU, timeline.StateNative: WorkersOnCPU} {
+		for _, busy := range []bool{false, true} {
+			change := func(b *timeline.Builder) {
+				if busy {
+					b.Track(timeline.TrackSpec{ID: "cpu.system", Kind: timeline.KindRate, Device: -1, Limit: 2}).AddWindow(0, 3*sec, 2)
+				}
+			}
+			if busy && want == WorkersOnCPU {
+				want = MoreCPUs
+			}
+			got := NoAdvice
+			for _, f := range Run(scene{acts: []act{{2 * sec, 1, dataloaderFile, here, state, 0}, {sec, 8, "", "", timeline.StatePython, 0}}, change: change}.record()).Findings {
+				if f.ID == LoadsData {
+					got = f.Advice
+				}
+			}
+			if got != want {
+				t.Errorf("loading in the state %v, all CPUs busy %v: %q is advised, want %q", state, busy, got, want)
+			}
+		}
+	}
+}
+
 // Workers that are started anew for each step are not too slow.
 func TestWorkersThatAreStartedAgainAndAgainAreToStay(t *testing.T) {
 	for _, test := range []struct {

@@ -102,14 +102,36 @@ func ranksOf(lanes []straggler.Lane, threads []*timeline.Thread, steps []Step) (
 const stragglerShare = 0.10
 
 // waitsForRanks is the time that the main thread waited for other ranks, of which none is the one: the straggler's finding
-// is about the same time.
+// is about the same time. What they wait for a rank that has failed is no imbalance.
 func waitsForRanks(e *evidence) measured {
 	if findStraggler(e).low >= stragglerShare {
 		return nothing
 	}
-	m := hostRule(nil, activity.Collective)(e)
+	m := e.hostRule(e.main.AccountUntil(e.neverMetAgain(), activity.Only(activity.Collective)), nil)
 	m.Advice = BalanceRanks
 	return m
+}
+
+// neverMetAgain is when a rank that failed left the last collective that it came to, the first such rank: how long its
+// interpreter took to end, and its launcher to end the others, says nothing.
+func (e *evidence) neverMetAgain() timeline.Nanos {
+	first := timeline.Nanos(math.MaxInt64)
+	for i := range e.lanes {
+		if lane := &e.lanes[i]; failed(&e.rec.Processes[lane.Process]) {
+			first = min(first, lastMet(lane))
+		}
+	}
+	return first
+}
+
+// lastMet is the end of a rank's last collective.
+func lastMet(lane *straggler.Lane) timeline.Nanos {
+	for _, span := range slices.Backward(lane.Spans) {
+		if span.In != straggler.None {
+			return span.End
+		}
+	}
+	return 0
 }
 
 // findStraggler finds the rank that the others waited for.

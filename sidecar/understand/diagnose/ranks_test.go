@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -75,6 +76,35 @@ func TestComputingInACollectiveIsCountedOnce(t *testing.T) {
 		}
 		if r.Computing != 4*sec || in != 6*sec || r.Known != 10*sec {
 			t.Errorf("rank %d: %v computing and %v in collectives of %v", r.Number, r.Computing, r.Collectives, r.Known)
+		}
+	}
+}
+
+// What others wait for a rank that has failed is no imbalance of the ranks: the finding about that is of the time before.
+func TestTheWaitForAFailedRankIsNoImbalance(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails, found bool
+	}{"all live": {false, true}, "one fails": {true, false}} {
+		leaves := func(b *timeline.Builder) {
+			for rank := range 2 {
+				process, exit := timeline.Process{PID: 50 + rank, Parent: 1, Role: timeline.RoleRank, Rank: &rank, Number: &rank}, raisedCode
+				if rank == 1 && c.fails {
+					process.Exit, process.End = &exit, 9*sec
+				}
+				b.Describe(func(r *timeline.Recording) { r.Processes = append(r.Processes, process) })
+				id := b.Thread(timeline.Thread{PID: 50 + rank, Process: 1 + rank, NativeID: 50 + rank, Main: true})
+				own := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: 2}))
+				reduce := b.Child(own, b.Frame(timeline.Frame{Function: "all_reduce", File: c10d, Line: 1}))
+				b.Set(id, 0, own, timeline.StateNative, false)
+				b.Set(id, 4*sec, reduce, timeline.StateWaiting, false)
+				if rank == 1 {
+					b.Set(id, 5*sec, own, timeline.StatePython, false)
+				}
+			}
+		}
+		d := Run(scene{acts: launching, script: true, change: leaves}.record())
+		if got := slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.ID == WaitsForRanks || f.ID == Straggler }); got != c.found {
+			t.Errorf("%s: found %v, want %v: %+v", name, got, c.found, ids(d.Findings))
 		}
 	}
 }

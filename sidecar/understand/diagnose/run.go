@@ -56,7 +56,8 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	d.Optimizers = optimizersBeside(s, d.Steps)
 	d.Ranks = ranksOf(lanes, threads, d.Steps)
 	d.RankLines = straggler.CompareLines(lanes)
-	e := &evidence{lanes: lanes, late: straggler.FindStraggler(lanes), rec: rec, stacks: s, diagnosis: &d, devices: devices, main: main, bystanders: bystanders}
+	e := &evidence{lanes: lanes, rec: rec, stacks: s, diagnosis: &d, devices: devices, main: main, bystanders: bystanders}
+	e.late = straggler.FindStraggler(straggler.Until(lanes, e.neverMetAgain()))
 	d.Findings = findings(e)
 	d.Headline = headline(rec, d.Spent, d.Findings)
 	return d

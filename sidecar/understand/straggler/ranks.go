@@ -76,6 +76,31 @@ func (l Lane) InCollectives() []*timeline.Nanos {
 	return times
 }
 
+// Until returns the lanes up to a time, with the steps that had begun.
+func Until(lanes []Lane, end timeline.Nanos) []Lane {
+	out := slices.Clone(lanes)
+	for i := range out {
+		lane := &out[i]
+		lane.Spans = slices.Clone(lane.Spans[:begun(lane.Spans, end, func(s Span) timeline.Interval { return s.Interval })])
+		lane.Steps = slices.Clone(lane.Steps[:begun(lane.Steps, end, func(s timeline.Interval) timeline.Interval { return s })])
+		if n := len(lane.Spans); n > 0 {
+			lane.Spans[n-1].End = min(lane.Spans[n-1].End, end)
+		}
+		if n := len(lane.Steps); n > 0 {
+			lane.Steps[n-1].End = min(lane.Steps[n-1].End, end)
+		}
+	}
+	return out
+}
+
+// begun is how many of a list, in order of time, had begun by an end.
+func begun[T any](list []T, end timeline.Nanos, of func(T) timeline.Interval) int {
+	if i := slices.IndexFunc(list, func(each T) bool { return of(each).Start >= end }); i >= 0 {
+		return i
+	}
+	return len(list)
+}
+
 // Straggler is a rank that the others waited for.
 type Straggler struct {
 	Lane  int            // of those that were compared

@@ -2,6 +2,7 @@ package straggler
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -182,5 +183,23 @@ func TestNoCollectiveHasMostOfTheWaiting(t *testing.T) {
 func TestPartsAddUp(t *testing.T) {
 	if got, want := fmt.Sprint(lanes(4)[0].Parts()), "[{all_reduce 120} {set-up 20}]"; got != want {
 		t.Errorf("parts %s, want %s", got, want)
+	}
+}
+
+// Lanes that are cut at a time keep what had begun, up to it, and those that they were cut from are as they were.
+func TestLanesUntilATime(t *testing.T) {
+	at := timeline.Between
+	lane := Lane{Rank: 1, Spans: []Span{{Interval: at(0, 4)}, {Interval: at(4, 9), In: Backward}, {Interval: at(9, 12)}}, Steps: []timeline.Interval{at(0, 6), at(6, 12)}}
+	for end, want := range map[timeline.Nanos]Lane{
+		0:  {Rank: 1, Spans: []Span{}, Steps: []timeline.Interval{}},
+		5:  {Rank: 1, Spans: []Span{{Interval: at(0, 4)}, {Interval: at(4, 5), In: Backward}}, Steps: []timeline.Interval{at(0, 5)}},
+		99: lane,
+	} {
+		if got := Until([]Lane{lane}, end); !reflect.DeepEqual(got, []Lane{want}) {
+			t.Errorf("until %d: got %+v, want %+v", end, got, want)
+		}
+	}
+	if lane.Spans[1].End != 9 || lane.Steps[0].End != 6 {
+		t.Errorf("the lane was changed: %+v", lane)
 	}
 }

@@ -183,6 +183,7 @@ var advice = map[diagnose.Advice]string{
 	diagnose.UseWorkers:         "make batches in other processes: DataLoader(num_workers=4 or more, pin_memory=True, persistent_workers=True)",
 	diagnose.SpeedUpWorkers:     "the workers are too slow: more num_workers, prefetch_factor=4, cheaper or cached transforms, pin_memory=True",
 	diagnose.WorkersOnCPU:       "make batches in other processes: DataLoader(num_workers=N, persistent_workers=True), N no more than CPUs are free",
+	diagnose.WorkersThatWait:    "make batches in other processes: DataLoader(num_workers=N, persistent_workers=True); loading mostly waits, so that N may be more than CPUs are free",
 	diagnose.FasterOnCPU:        "the workers are too slow: more num_workers, prefetch_factor=4, cheaper or cached transforms",
 	diagnose.CheapSampler:       "the sampler runs in the training's own process, with or without workers: compute its batches in advance, keep them for the next epoch, or make it cheaper",
 	diagnose.KeepWorkers:        "the workers are started again and again: make the iterator once, or let them stay (persistent_workers=True)",
