@@ -9,14 +9,14 @@ import (
 )
 
 //go:embed placed/sitecustomize.py omni_perf/placed.py omni_perf/raised.py omni_perf/runmarks.py omni_perf/torchsteps.py omni_perf/torchwatch.py
-//go:embed omni_perf/contract.py omni_perf/deepspeedreports.py omni_perf/marks.py omni_perf/options.py omni_perf/runtorch.py omni_perf/schedule.py omni_perf/torchprofile.py
+//go:embed omni_perf/contract.py omni_perf/deepspeedreports.py omni_perf/marks.py omni_perf/options.py omni_perf/runtorch.py omni_perf/schedule.py omni_perf/torchprofile.py omni_perf/tracefolder.py
 var placed embed.FS
 
 // HookModules are the modules of the package _omni_perf: those that find steps, and those that run torch.profiler, which
 // are imported only where that was asked for.
 var HookModules = []string{
 	"placed.py", "raised.py", "runmarks.py", "torchsteps.py", "torchwatch.py",
-	"contract.py", "deepspeedreports.py", "marks.py", "options.py", "runtorch.py", "schedule.py", "torchprofile.py",
+	"contract.py", "deepspeedreports.py", "marks.py", "options.py", "runtorch.py", "schedule.py", "torchprofile.py", "tracefolder.py",
 }
 
 // StepHook is a zip archive for PYTHONPATH: a Python that finds it there sends the steps of torch's

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from omni_perf import tracefolder
@@ -53,7 +54,7 @@ def test_a_kernels_child_keeps_its_folder(tmp_path: Path) -> None:
     parent = os.fork()
     if parent == 0:
         os.environ["TMPDIR"] = str(tmp_path)
-        tracefolder.tempfile.tempdir = str(tmp_path)
+        tempfile.tempdir = str(tmp_path)
         tracefolder.make()
         if os.fork() == 0:
             os.close(writing)
