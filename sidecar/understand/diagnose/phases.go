@@ -283,7 +283,7 @@ func idleIn(where []timeline.Interval, devices []*gpuidle.Device) timeline.Nanos
 }
 
 // tooMany is the share of a training's steps that are no slow ones: what is slow is rare. A loader with two workers may hand
-// out batches in pairs.
+// out batches in pairs; and while other programs have the CPUs short steps are of very different lengths. A slow one is slow beside these.
 const tooMany = 1. / 3
 
 // slowSteps says what the slow ones of a process's steps had that the others of the same training had not.
@@ -334,16 +334,14 @@ func slowOf(steps []*Step, interval timeline.Nanos) (slow []*Step, length timeli
 	for phase := range usual {
 		usual[phase] = middle(func(s *Step) timeline.Nanos { return s.Phases[phase] })
 	}
-	long := 0
-	for _, step := range steps {
-		if took := step.End - step.Start; float64(took) >= slowBy*float64(length) {
-			if long++; took-length >= leastReads*interval {
-				slow = append(slow, step)
-			}
-		}
+	least := slowBy * float64(length)
+	if often := stat.Quantile(1-tooMany, stat.Empirical, sorted(steps, (*Step).length), nil); often >= least {
+		least = slowBy * often
 	}
-	if float64(long) >= tooMany*float64(len(steps)) {
-		return nil, length, usual
+	for _, step := range steps {
+		if took := step.End - step.Start; float64(took) >= least && took-length >= leastReads*interval {
+			slow = append(slow, step)
+		}
 	}
 	return slow, length, usual
 }

@@ -250,6 +250,10 @@ func TestWhatIsFrequentIsNotSlow(t *testing.T) {
 	if len(d.Slow) != 1 || len(d.Slow[0].Steps) != 10 {
 		t.Errorf("one in ten: %+v", d.Slow)
 	}
+	d = Run(growing(0, func(i int) timeline.Nanos { return timeline.Nanos(i%2)*300*ms + timeline.Nanos(i%10/9)*500*ms }).record())
+	if len(d.Slow) != 1 || len(d.Slow[0].Steps) != 10 {
+		t.Errorf("one in ten beside pairs: %+v", d.Slow)
+	}
 }
 
 // Of the first steps no stack showed the model: what they did is no start-up, which the first step of all had ended.
