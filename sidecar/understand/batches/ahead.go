@@ -25,18 +25,22 @@ func loaderOf(of timeline.Loader, passes []*pass, steps int) Loader {
 }
 
 // fits counts the passes that are as long as they should be, by where they and the next ones begin and the last step ends, if so many
-// batches are asked for ahead.
+// batches are asked for ahead. Where the samples of a pass are not known it should be as long as the next one.
 func (l *Loader) fits(passes []*pass, steps, ahead int) (count int) {
 	if l.PerStep == 0 {
 		return 0
 	}
-	end := steps
+	end, next := steps, 0
 	for _, p := range slices.Backward(passes) {
 		begin := p.first().steps - max(p.first().given-ahead, 0)/l.PerStep
-		if made := end - begin; made > 0 && made == p.expected(l) {
+		made, expected := end-begin, p.expected(l)
+		if expected == 0 && l.PerStep == 1 {
+			expected = next
+		}
+		if made > 0 && made == expected {
 			count++
 		}
-		end = begin
+		end, next = begin, made
 	}
 	return count
 }

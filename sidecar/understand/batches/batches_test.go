@@ -210,7 +210,7 @@ func TestStepsAndTheirBatches(t *testing.T) {
 				}
 				l.step()
 			}
-		}, []timeline.Loader{plain}, 1, 1, "0:64×9 0:–×1 1:–×1 1:64×7 1:–×2"},
+		}, []timeline.Loader{plain}, 1, 1, "0:64×9 0:–×1 1:64×9 1:–×1"},
 		{"a batch is fetched ahead, seldom read", func(l *loop) {
 			for range 4 {
 				l.begin()
@@ -223,6 +223,18 @@ func TestStepsAndTheirBatches(t *testing.T) {
 				l.step()
 			}
 		}, []timeline.Loader{plain}, 7, 1, "0:64×50 1:64×50 2:64×50 3:64×50"},
+		{"a batch is fetched ahead, in epochs of unknown length, seldom read", func(l *loop) {
+			for range 4 {
+				l.begin()
+				l.ask(0, 0)
+				for range 49 {
+					l.ask(0, 0)
+					l.step()
+				}
+				l.ask(0, 0)
+				l.step()
+			}
+		}, []timeline.Loader{{Batch: 64, DropLast: true}}, 7, 1, "0:64×50 1:64×50 2:64×50 3:64×50"},
 		{"gradients of four batches, one fetched ahead, and of those left", func(l *loop) {
 			for range 4 {
 				l.begin()
