@@ -202,9 +202,9 @@ var inEachStep = []origin.Phase{origin.Forward, origin.Backward, origin.Optimize
 
 // perStep fills in how long it took each time, of so many steps; without steps each is a stretch.
 //
-// A phase that is shorter than a read is seen in some only of the steps that have it, and looks long in these. Its length in
-// single steps is given where it lasts long enough on average over all steps, and was seen in nearly all of them; and where it was long in nearly each
-// step that it was seen in, as an evaluation or a checkpoint now and then.
+// A short phase is met in some of the steps that have it, and looks long in these. Its length in single steps is given where it lasts
+// long enough on average over all steps and was seen in nearly all of them; and where it was long in nearly each step that it was
+// seen in, as an evaluation or a checkpoint now and then.
 func (p *PhaseTime) perStep(each []float64, steps int, interval timeline.Nanos) {
 	slices.Sort(each)
 	sum, least := timeline.Nanos(0), leastReads*interval
