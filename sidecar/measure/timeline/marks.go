@@ -19,7 +19,8 @@ func NewBatch(samples, tokens int64, epoch *int) Batch {
 }
 
 // LeadingMarks are those of the process whose steps are reported: the subject, or where it has
-// marked none the first process that has, which of ranks is the least. Steps that were
+// marked none the first process that has, which of ranks is the least. Where that is one of the processes that a program started,
+// as for a training of their own each, it is the one that marked most. Steps that were
 // marked by a call take precedence over those that a hook found.
 func (r *Recording) LeadingMarks() []Mark {
 	leader := -1
@@ -31,7 +32,16 @@ func (r *Recording) LeadingMarks() []Mark {
 			leader = m.Process
 		}
 	}
-	return r.MarksOf(leader)
+	if leader < 0 || leader >= len(r.Processes) || r.Processes[leader].Rank != nil || r.Processes[leader].ParentIndex < 0 {
+		return r.MarksOf(leader)
+	}
+	most := r.MarksOf(leader)
+	for process := leader + 1; process < len(r.Processes); process++ {
+		if own := r.MarksOf(process); len(own) > len(most) {
+			most = own
+		}
+	}
+	return most
 }
 
 // MarksOf are those of one process.

@@ -32,3 +32,27 @@ func TestLeadingMarks(t *testing.T) {
 		t.Error("marks of a recording without any")
 	}
 }
+
+// Of processes that a program started, with a training each, it is the one with most steps; of ranks it is the first one, and so is a
+// program that trains itself.
+func TestLeadingMarksOfChildren(t *testing.T) {
+	rank := 0
+	for name, c := range map[string]struct {
+		first Process // of the marks
+		want  int
+	}{
+		"a child":     {Process{}, 2},
+		"a rank":      {Process{Rank: &rank}, 1},
+		"the program": {Process{ParentIndex: -1}, 1},
+	} {
+		rec := &Recording{Processes: []Process{{ParentIndex: -1}, c.first, {}, {}}}
+		for process, steps := range []int{0, 1, 3, 2} {
+			for i := range steps {
+				rec.Marks = append(rec.Marks, Mark{Kind: "step", Process: process, Start: Nanos(i), End: Nanos(i + 1)})
+			}
+		}
+		if got := rec.LeadingMarks(); len(got) == 0 || got[0].Process != c.want {
+			t.Errorf("%s: %+v, want those of process %d", name, got, c.want)
+		}
+	}
+}

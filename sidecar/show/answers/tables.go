@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -110,6 +111,9 @@ func (a *asked) steps() (string, []Row) {
 		rows = append(rows, r)
 	}
 	about := words.Plural(n, "training step", "training steps") + ", the slowest first"
+	if e := a.StepsElsewhere(); e.Processes > 0 {
+		about += "; of " + words.Clean(a.ProcessName(leading[0].Process), 60) + ", " + wording.Elsewhere(e)
+	}
 	if others {
 		about += "; of one rank, the others have steps, too"
 	}

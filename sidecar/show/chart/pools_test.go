@@ -123,6 +123,30 @@ func TestGoldenOfSeveralProcesses(t *testing.T) {
 	}
 }
 
+// Two programs that were started train for themselves: the steps are of the one that made more, and it is said that there are others.
+func TestWhoseStepsTheyAre(t *testing.T) {
+	p := newProgram("launch.py")
+	for place, steps := range map[int]int{1: 5, 2: 9} {
+		for i := range timeline.Nanos(steps) {
+			p.Mark(timeline.Mark{Kind: "step", Start: i * second, End: (i + 1) * second, Process: place, Source: timeline.StepOptimizer})
+		}
+	}
+	for range 2 {
+		w := p.start(timeline.Process{Role: timeline.RoleChild, Command: "train.py", CPU: 6 * second, Stacks: read})
+		p.Set(w, 0, p.stack(own("<module>", 6)), timeline.StatePython, false)
+	}
+	r := p.report(t, 10*second)
+	text := Text(r, 200)
+	for _, want := range []string{"Steps of train.py 102", "9 steps, ", "1 other process made 5 steps of its own"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text has no %q:\n%s", want, text)
+		}
+	}
+	if !slices.ContainsFunc(r.Notes, func(n report.Note) bool { return n.ID == report.OneOfProcesses }) {
+		t.Errorf("no note among %+v", r.Notes)
+	}
+}
+
 // A pool is one strip; its members follow where they are few, else they are in its tooltip.
 func TestAPoolIsOneStrip(t *testing.T) {
 	for _, workers := range []int{3, 8} {

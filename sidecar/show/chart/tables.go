@@ -624,9 +624,13 @@ func stepsTable(r *report.View, duration float64) table {
 	if slices.ContainsFunc(r.Notes, func(n report.Note) bool { return n.ID == report.OneOfOptimizers }) {
 		t.note += " · of one of several optimizers"
 	}
-	if s.Others {
+	elsewhere := r.StepsElsewhere()
+	if s.Others || elsewhere.Processes > 0 {
 		leading, _ := r.LeadingSteps()
-		t.heading += " of " + words.Clean(r.Processes[leading[0].Process].Text, 40)
+		t.heading += " of " + words.Clean(r.ProcessName(leading[0].Process), 40)
+	}
+	if elsewhere.Processes > 0 {
+		t.note += " · " + wording.Elsewhere(elsewhere)
 	}
 	total := report.Seconds(s.TotalNS)
 	add := func(name string, s float64) {

@@ -56,7 +56,7 @@ func Of(rec *timeline.Recording, process int, steps []Step) (loaders []Loader, w
 			}
 		}
 		index[p.loader] = len(loaders)
-		loaders = append(loaders, Loader{Loader: rec.Loaders[p.loader], PerStep: perStep(same)})
+		loaders = append(loaders, loaderOf(rec.Loaders[p.loader], same, len(steps)))
 	}
 	bound(passes, loaders, index, len(steps))
 	whole := within(passes, steps)

@@ -210,7 +210,43 @@ func TestStepsAndTheirBatches(t *testing.T) {
 				}
 				l.step()
 			}
-		}, []timeline.Loader{plain}, 1, 1, "0:64×9 0:–×1 1:–×1 1:64×7 1:–×2"},
+		}, []timeline.Loader{plain}, 1, 1, "0:64×9 0:–×1 1:64×9 1:–×1"},
+		{"a batch is fetched ahead, seldom read", func(l *loop) {
+			for range 4 {
+				l.begin()
+				l.ask(0, 3200)
+				for range 49 {
+					l.ask(0, 3200)
+					l.step()
+				}
+				l.ask(0, 3200)
+				l.step()
+			}
+		}, []timeline.Loader{plain}, 7, 1, "0:64×50 1:64×50 2:64×50 3:64×50"},
+		{"a batch is fetched ahead, in epochs of unknown length, seldom read", func(l *loop) {
+			for range 4 {
+				l.begin()
+				l.ask(0, 0)
+				for range 49 {
+					l.ask(0, 0)
+					l.step()
+				}
+				l.ask(0, 0)
+				l.step()
+			}
+		}, []timeline.Loader{{Batch: 64, DropLast: true}}, 7, 1, "0:64×50 1:64×50 2:64×50 3:64×50"},
+		{"gradients of four batches, one fetched ahead, and of those left", func(l *loop) {
+			for range 4 {
+				l.begin()
+				l.ask(0, 3264)
+				for i := range 51 {
+					l.ask(0, 3264)
+					if i%4 == 3 || i == 50 {
+						l.step()
+					}
+				}
+			}
+		}, []timeline.Loader{plain}, 5, 4, "0:256×12 0:192×1 1:256×12 1:192×1 2:256×12 2:192×1 3:256×12 3:192×1"},
 		{"epochs without a reading", func(l *loop) {
 			for i := range 7 {
 				every := 1

@@ -29,6 +29,7 @@ type Diagnosis struct {
 	Steps        []Step                // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
 	StepsUnknown bool                  // an optimizer was seen to step, and Steps is empty as not each of its calls was
 	Optimizers   *Optimizers           // of the process whose steps lead; nil: no other one stepped than that of the steps
+	Elsewhere    Elsewhere             // steps that are not among Steps
 	Loaders      []batches.Loader      // that processes train with, as torch's iterators over them show, in the order of Steps
 	Ranks        []Rank                // by rank; empty where the recording has none
 	RankLines    []straggler.LineTimes // of Ranks, by line; empty where they have no steps
@@ -53,6 +54,11 @@ type Step struct {
 	InCollectives *timeline.Nanos
 	// Anew is of the first step of another training than that of the step before: another optimizer stepped.
 	Anew bool
+}
+
+// Elsewhere are the steps of processes that train beside that whose steps lead, and are no ranks of its training.
+type Elsewhere struct {
+	Processes, Steps int // how many
 }
 
 // Optimizers are two that step in one training, as in one of two models.

@@ -25,7 +25,7 @@ type PhaseTime struct {
 	Total   timeline.Nanos
 	Share   float64 // of the time after start-up; of start-up itself it is NaN
 	// Per is of the steps that had the phase, or where no steps are known of its stretches. It is
-	// nil where these are too short for how often the stacks were read.
+	// nil where which steps had it is not known: it is too short for how often the stacks were read.
 	Per  *Distribution
 	Mean timeline.Nanos // of Per, and without it of all steps; -1: not known, or in no step
 	Idle timeline.Nanos // of GPUs, mean over those that the process used; -1: none is known
@@ -50,6 +50,8 @@ const (
 	// leastReads is how many sampling intervals a phase must last in a step, or a step's excess: what is
 	// shorter is right in sum, not each time.
 	leastReads = 3
+	// nearlyAll is the share of the steps, or of those that a phase was seen in, which stands for all of them.
+	nearlyAll = 0.9
 	// slowBy is from what multiple of the median on a step is slow.
 	slowBy = 1.5
 	// leastReason is the part of a slow step's excess that a phase must explain: a step with evaluation, a checkpoint and a
@@ -195,15 +197,29 @@ func inSteps(phase origin.Phase, steps []*Step) (each []float64) {
 	return each
 }
 
-// perStep fills in how long it took each time, of so many steps.
+// inEachStep are the phases without which there is no step.
+var inEachStep = []origin.Phase{origin.Forward, origin.Backward, origin.Optimizer}
+
+// perStep fills in how long it took each time, of so many steps; without steps each is a stretch.
+//
+// A short phase is met in some of the steps that have it, and looks long in these. Its length in single steps is given where it lasts
+// long enough on average over all steps and was seen in nearly all of them; and where it was long in nearly each step that it was
+// seen in, as an evaluation or a checkpoint now and then.
 func (p *PhaseTime) perStep(each []float64, steps int, interval timeline.Nanos) {
-	sum := timeline.Nanos(0)
+	slices.Sort(each)
+	sum, least := timeline.Nanos(0), leastReads*interval
 	for _, part := range each {
 		sum += timeline.Nanos(part)
 	}
+	always, all := slices.Contains(inEachStep, p.Phase), max(steps, len(each))
+	lasts := sum >= least*timeline.Nanos(all) && float64(len(each)) >= nearlyAll*float64(all)
+	rare := steps > 0 && !always && len(each) > 0 && each[int((1-nearlyAll)*float64(len(each)))] >= float64(least)
+	if lasts && always && steps > 0 { // in the others it was not seen
+		each = append(make([]float64, steps-len(each), steps), each...)
+	}
 	p.Mean = -1
 	switch {
-	case len(each) > 0 && sum >= leastReads*interval*timeline.Nanos(len(each)):
+	case len(each) > 0 && (lasts || rare):
 		p.Per, p.Mean = distribution(each), sum/timeline.Nanos(len(each))
 	case steps > 0 && sum > 0:
 		p.Mean = sum / timeline.Nanos(steps)
@@ -267,7 +283,7 @@ func idleIn(where []timeline.Interval, devices []*gpuidle.Device) timeline.Nanos
 }
 
 // tooMany is the share of a training's steps that are no slow ones: what is slow is rare. A loader with two workers may hand
-// out batches in pairs.
+// out batches in pairs; and while other programs have the CPUs short steps are of very different lengths. A slow one is slow beside these.
 const tooMany = 1. / 3
 
 // slowSteps says what the slow ones of a process's steps had that the others of the same training had not.
@@ -318,16 +334,14 @@ func slowOf(steps []*Step, interval timeline.Nanos) (slow []*Step, length timeli
 	for phase := range usual {
 		usual[phase] = middle(func(s *Step) timeline.Nanos { return s.Phases[phase] })
 	}
-	long := 0
-	for _, step := range steps {
-		if took := step.End - step.Start; float64(took) >= slowBy*float64(length) {
-			if long++; took-length >= leastReads*interval {
-				slow = append(slow, step)
-			}
-		}
+	least := slowBy * float64(length)
+	if often := stat.Quantile(1-tooMany, stat.Empirical, sorted(steps, (*Step).length), nil); often >= least {
+		least = slowBy * often
 	}
-	if float64(long) >= tooMany*float64(len(steps)) {
-		return nil, length, usual
+	for _, step := range steps {
+		if took := step.End - step.Start; float64(took) >= least && took-length >= leastReads*interval {
+			slow = append(slow, step)
+		}
 	}
 	return slow, length, usual
 }

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,44 @@ func plainLoop(marked bool) *timeline.Recording {
 		rec.Marks = marks
 	}
 	return rec
+}
+
+// A phase that is met in some of the steps that have it, and looks long in these, has the mean of all steps.
+func TestWhichStepsHadAPhase(t *testing.T) {
+	const interval = phaseMS
+	of := func(lengths ...float64) (each []float64) {
+		for _, l := range lengths {
+			each = append(each, l*float64(phaseMS))
+		}
+		return each
+	}
+	long := slices.Repeat(of(5), 18)
+	for name, c := range map[string]struct {
+		phase origin.Phase
+		each  []float64
+		count int // 0: not known
+		mean  float64
+	}{
+		"a long one in all steps":       {origin.Loading, slices.Repeat(of(5), 20), 20, 5},
+		"forward that was met in some":  {origin.Forward, slices.Repeat(of(4.3), 11), 0, 2.365},
+		"forward, long enough, in some": {origin.Forward, slices.Repeat(of(8), 11), 0, 4.4},
+		"forward that was missed twice": {origin.Forward, long, 20, 4.5},
+		"data in nearly all":            {origin.Loading, long, 18, 5},
+		"the optimizer, met once":       {origin.Optimizer, of(5.1), 0, 0.255},
+		"an evaluation":                 {origin.Evaluation, of(40, 44), 2, 42},
+		"callbacks, some of them long":  {origin.Callbacks, of(0.5, 1, 1, 30, 30), 0, 3.125},
+		"the first batch of an epoch":   {origin.Loading, of(1, 1, 1, 200), 0, 10.15},
+	} {
+		p := PhaseTime{Phase: c.phase}
+		p.perStep(c.each, 20, interval)
+		count := 0
+		if p.Per != nil {
+			count = p.Per.Count
+		}
+		if mean := float64(p.Mean) / float64(phaseMS); count != c.count || math.Abs(mean-c.mean) > 1e-3 {
+			t.Errorf("%s: %d steps of %.3f ms, want %d of %.3f", name, count, mean, c.count, c.mean)
+		}
+	}
 }
 
 func phaseOf(t *testing.T, d *Diagnosis, phase origin.Phase) PhaseTime {
@@ -210,6 +249,10 @@ func TestWhatIsFrequentIsNotSlow(t *testing.T) {
 	d = Run(growing(0, func(i int) timeline.Nanos { return timeline.Nanos(i%10/9) * 300 * ms }).record())
 	if len(d.Slow) != 1 || len(d.Slow[0].Steps) != 10 {
 		t.Errorf("one in ten: %+v", d.Slow)
+	}
+	d = Run(growing(0, func(i int) timeline.Nanos { return timeline.Nanos(i%5/3)*300*ms + timeline.Nanos(i%10/9)*500*ms }).record())
+	if len(d.Slow) != 1 || len(d.Slow[0].Steps) != 10 {
+		t.Errorf("one in ten beside four that are longer, too: %+v", d.Slow)
 	}
 }
 

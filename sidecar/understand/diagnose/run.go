@@ -48,6 +48,7 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	setUps(d.Steps)
 	d.Loaders = loaded(rec, d.Steps)
 	d.Steps = withoutSetUp(d.Steps)
+	d.Elsewhere = elsewhere(rec, d.Steps)
 	if o.Quick {
 		return d
 	}

@@ -114,6 +114,28 @@ func withoutSetUp(steps []Step) (list []Step) {
 	return list
 }
 
+// elsewhere counts the steps of the processes of which none is listed.
+func elsewhere(rec *timeline.Recording, listed []Step) (e Elsewhere) {
+	if len(listed) == 0 {
+		return e
+	}
+	shown := make(map[int]bool)
+	for _, s := range listed {
+		shown[s.Process] = true
+	}
+	for process := range rec.Processes {
+		if shown[process] {
+			continue
+		}
+		steps := stepsIn(rec.MarksOf(process))
+		setUps(steps)
+		if n := len(withoutSetUp(steps)); n > 0 {
+			e.Processes, e.Steps = e.Processes+1, e.Steps+n
+		}
+	}
+	return e
+}
+
 func stepsIn(marks []timeline.Mark) (list []Step) {
 	for _, m := range marks {
 		if m.Kind == "step" && m.End > m.Start {

@@ -79,7 +79,8 @@ const (
 )
 
 // trainings are the stretches of steps that are of one training each: one ends where another optimizer steps, where the
-// samples of steps change for good, and where a long step, which is in neither, is followed by steps of another length.
+// samples of steps change for good, and where a long step is followed by steps of another length. That step is in neither if what sets
+// the next training up is in it; else, as with an evaluation, it is the last one of the training before.
 func trainings(steps []*Step) (list [][]*Step) {
 	if len(steps) == 0 {
 		return nil
@@ -92,13 +93,26 @@ func trainings(steps []*Step) (list [][]*Step) {
 		}
 		paused := s.length() >= longPause*usual && otherLevel(steps[max(i-aroundPause, begin):i], steps[i+1:min(i+1+aroundPause, len(steps))])
 		if s.Anew || changes[i] || paused {
-			list = append(list, steps[begin:i])
-			if begin = i; paused { // what set the next one up is in this step
+			end := i
+			if paused && !s.setsUp() {
+				end++
+			}
+			list = append(list, steps[begin:end])
+			if begin = i; paused {
 				begin++
 			}
 		}
 	}
 	return append(list, steps[begin:])
+}
+
+// setsUp reports whether most of a step may have set a training up, which none of the phases of a step does.
+func (s *Step) setsUp() bool {
+	if s.Phases == nil {
+		return true
+	}
+	most, _ := s.Phases.excess(PhaseTimes{})
+	return slices.Contains([]origin.Phase{origin.OtherPhase, origin.StartUp, origin.Transfer}, most)
 }
 
 // longestTraining is the one that took most time.
@@ -139,12 +153,14 @@ func batchesChange(steps []*Step) map[int]bool {
 	return at
 }
 
+// otherLevel reports whether steps are of another length than those before, beyond noise: short ones differ by more each time.
 func otherLevel(before, after []*Step) bool {
 	if len(before) < aroundPause || len(after) < aroundPause {
 		return false
 	}
 	a, b := medianOf(before, (*Step).length), medianOf(after, (*Step).length)
-	return max(a, b) >= trendBy*min(a, b)
+	noise := math.Hypot(medianError(before, (*Step).length), medianError(after, (*Step).length))
+	return max(a, b) >= trendBy*min(a, b) && math.Abs(a-b) >= trendNoise*noise
 }
 
 // worked reports that steps do not just have more to do: where it is known how much that was, what they took for a sample,

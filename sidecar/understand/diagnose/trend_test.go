@@ -2,9 +2,11 @@ package diagnose
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // growing is a training of 100 steps: 40 ms of forward, and 60 ms of backward that grow by a share of themselves with each
@@ -133,6 +135,67 @@ func TestTwoTrainingsAreNoTrend(t *testing.T) {
 	}
 	d := Run(twoTrainings(2*ms, nil).record()) // which could be one
 	findingOfID(t, &d, StepsSlowDown)
+}
+
+// shortSteps are 300 of some 20 ms, with much noise; what more says is done before some of them.
+func shortSteps(level func(i int) timeline.Nanos, more func(i int) *act) scene {
+	var acts []act
+	var marks []timeline.Mark
+	at := timeline.Nanos(0)
+	for i := range 300 {
+		start := at
+		if a := more(i); a != nil {
+			acts, at = append(acts, *a), at+a.length
+		}
+		backward := level(i) + timeline.Nanos(i*7919%97)*ms/4
+		acts, at = append(acts, act{backward, 3, site + "torch/_tensor.py", "Tensor.backward", timeline.StateNative, 0}), at+backward
+		marks = append(marks, timeline.Mark{Kind: "step", Start: start, End: at, Source: timeline.StepOptimizer})
+	}
+	return scene{acts: acts, change: func(b *timeline.Builder) {
+		for _, m := range marks {
+			b.Mark(m)
+		}
+	}}
+}
+
+// The steps after a long one differ from those before by noise alone: another training it is not, and it is a slow one.
+func TestALongStepAmongShortOnesIsSlow(t *testing.T) {
+	save := act{600 * ms, 9, site + "torch/serialization.py", "save", timeline.StatePython, 0}
+	d := Run(shortSteps(func(int) timeline.Nanos { return 10 * ms }, func(i int) *act {
+		if i%10 != 5 {
+			return nil
+		}
+		return &save
+	}).record())
+	if len(d.Slow) != 1 || len(d.Slow[0].Steps) != 30 {
+		t.Errorf("%+v, want all 30 steps that save", d.Slow)
+	}
+}
+
+// A training ends with a checkpoint, and the next one's steps are longer: the step with the checkpoint is a slow one, that in
+// which the next model is made is not.
+func TestWhatSetsUpATrainingIsNoSlowStep(t *testing.T) {
+	level := func(i int) timeline.Nanos { return timeline.Nanos(10+100*(i/150)) * ms }
+	for slow, between := range map[bool]act{
+		true:  {5 * sec, 9, site + "torch/serialization.py", "save", timeline.StatePython, 0},
+		false: {5 * sec, 5, "", "", timeline.StatePython, 0},
+	} {
+		d := Run(shortSteps(level, func(i int) *act {
+			if i != 150 {
+				return nil
+			}
+			return &between
+		}).record())
+		found := slices.ContainsFunc(d.Slow, func(s SlowSteps) bool { return slices.Contains(s.Steps, 150) })
+		if found != slow || slow && d.Slow[0].Phase != origin.Checkpoint {
+			t.Errorf("%+v, want the step 150 among them: %t", d.Slow, slow)
+		}
+		for _, s := range d.Slow {
+			if s.Steps[len(s.Steps)-1] > 150 {
+				t.Errorf("a step of the second training is compared with the first one: %+v", s)
+			}
+		}
+	}
 }
 
 // What sets another training up is in none of its steps, as with the first one.

@@ -136,6 +136,9 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 // OneOfOptimizers is the id of the note that steps are those of one optimizer, and another one steps, too.
 const OneOfOptimizers = "steps-of-one-optimizer"
 
+// OneOfProcesses is the id of the note that steps are those of one process, and others made steps of their own.
+const OneOfProcesses = "steps-of-one-process"
+
 func (b *builder) steps(d *diagnose.Diagnosis) {
 	for _, s := range d.Steps {
 		step := Step{Process: b.placed(s.Process), StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: clean(string(cmp.Or(s.Source, "unknown"))), PhasesNS: phaseTimes(s.Phases),
@@ -155,6 +158,10 @@ func (b *builder) steps(d *diagnose.Diagnosis) {
 	if o := d.Optimizers; o != nil {
 		args := map[string]any{"other": clean(o.Other)}
 		b.doc.Notes = append(b.doc.Notes, Note{ID: OneOfOptimizers, Args: args, Text: wording.Optimizers(o, b.names.place)})
+	}
+	if e := d.Elsewhere; e.Processes > 0 {
+		b.doc.Notes = append(b.doc.Notes, Note{ID: OneOfProcesses, Args: map[string]any{"processes": e.Processes, "steps": e.Steps},
+			Text: "steps: those of " + b.doc.ProcessName(b.doc.Steps[0].Process) + "; " + wording.Elsewhere(e) + ", which are not listed"})
 	}
 	for _, g := range d.Regions {
 		b.doc.Regions = append(b.doc.Regions, Region{

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
@@ -201,6 +202,28 @@ func (v *View) LeadingSteps() (steps []Step, others bool) {
 		last++
 	}
 	return v.Steps[first:last], last-first < len(v.Steps)
+}
+
+// StepsElsewhere are how many steps other processes made that are not listed, by the note that says so.
+func (v *View) StepsElsewhere() (e diagnose.Elsewhere) {
+	for i := range v.Notes {
+		if n := &v.Notes[i]; n.ID == OneOfProcesses {
+			e.Processes, _ = integer(n.Args["processes"])
+			e.Steps, _ = integer(n.Args["steps"])
+		}
+	}
+	return e
+}
+
+// ProcessName is a process's text, with its pid where another one has the same.
+func (d *Document) ProcessName(process int) string {
+	p := &d.Processes[process]
+	for i := range d.Processes {
+		if i != process && d.Processes[i].Text == p.Text {
+			return p.Text + " " + strconv.Itoa(p.PID)
+		}
+	}
+	return p.Text
 }
 
 // stragglersProcess is the process of the rank for which the others waited; -1: none is known.

@@ -97,3 +97,8 @@ func Optimizers(o *diagnose.Optimizers, place func(activity.Place) string) strin
 	return "steps: those of the optimizer that stepped first" + in(o.Place) + "; another one, " + words.Clean(o.Other, 60) + ", steps" + in(o.At) +
 		", too: omni_perf.step() at the end of the loop's body decides what a step is"
 }
+
+// Elsewhere says how many steps other processes made than those whose steps are listed.
+func Elsewhere(e diagnose.Elsewhere) string {
+	return words.Plural(e.Processes, "other process", "other processes") + " made " + words.Plural(e.Steps, "step", "steps") + " of " + map[bool]string{true: "its", false: "their"}[e.Processes == 1] + " own"
+}
