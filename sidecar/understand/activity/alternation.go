@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,7 +23,11 @@ import (
 
 // alternates reports whether a loop has a model's forward passes with gradients or without, as a value has it.
 func (s *Stacks) alternates(phases []origin.Phase) bool {
-	blocks := make(map[timeline.FrameID]Place)
+	type frame struct {
+		id     timeline.FrameID
+		trains bool
+	}
+	blocks := make(map[frame][]Place)
 	trains, models := make(map[Place]bool), make(map[Place]bool)
 	for i, phase := range phases {
 		if phase != origin.Forward && !begins(phase) {
@@ -32,14 +37,15 @@ func (s *Stacks) alternates(phases []origin.Phase) bool {
 			if !s.facts[id].own {
 				continue
 			}
-			at, seen := blocks[id]
+			of := frame{id, begins(phase)}
+			list, seen := blocks[of]
 			if !seen {
-				at = s.switched(id)
-				blocks[id] = at
+				list = s.switched(id, of.trains)
+				blocks[of] = list
 			}
-			if at.Line > 0 {
-				trains[at] = trains[at] || begins(phase)
-				models[at] = models[at] || phase == origin.Forward
+			for _, at := range list {
+				trains[at] = trains[at] || of.trains
+				models[at] = models[at] || !of.trains
 				if trains[at] && models[at] {
 					return true
 				}
@@ -49,18 +55,31 @@ func (s *Stacks) alternates(phases []origin.Phase) bool {
 	return false
 }
 
-// switched is the header below which a frame's line computes gradients or not, in a loop; zero: there is none.
-func (s *Stacks) switched(id timeline.FrameID) (at Place) {
+// ifTraining is the text of a header below which is what only a training does.
+var ifTraining = regexp.MustCompile(`^if .*(?i:train|phase|mode|split|stage)`)
+
+// switched are the parts of a function that a frame's line is in which train or not, as a value has it: below a header that
+// computes gradients by it, or a loop in which they are computed below `if phase == "train":`, and the model runs beside it.
+func (s *Stacks) switched(id timeline.FrameID, trains bool) (list []Place) {
 	f := s.Rec.Frames[id]
-	for _, h := range s.source.headers(f.File, f.Line) {
+	conditional := false
+	for _, h := range s.enclosing(f.File, f.Line) {
+		at := Place{f.File, h.line}
 		switch {
-		case strings.HasPrefix(h.text, "with ") && perhapsGradients.MatchString(h.text) && !constantGradients.MatchString(h.text):
-			at = Place{f.File, h.line}
-		case strings.HasPrefix(h.text, "for ") && at.Line > 0:
-			return at
+		case strings.HasPrefix(h.text, "with "):
+			if _, perhaps := gradients(h.text); perhaps {
+				list = append(list, at)
+			}
+		case strings.HasPrefix(h.text, "for ") && conditional == trains:
+			list = append(list, at)
+			if trains {
+				return list
+			}
+		case ifTraining.MatchString(h.text):
+			conditional = true
 		}
 	}
-	return Place{}
+	return list
 }
 
 // moreForward is from what multiple of the usual time in the forward pass on the time without gradients may be a validation's.
