@@ -21,8 +21,9 @@ import (
 // has the same stacks in both. What tells them apart is time: of the batches that follow each other with no gradients in
 // between only the last one is trained with.
 
-// alternates reports whether a loop has a model's forward passes with gradients or without, as a value has it.
-func (s *Stacks) alternates(phases []origin.Phase) bool {
+// alternates reports whether a loop has a model's forward passes with gradients or without, as a value has it: not one
+// that evaluates for a calling line of its own, as validates has it.
+func (s *Stacks) alternates(phases []origin.Phase, evaluates map[Place]bool) bool {
 	type frame struct {
 		id     timeline.FrameID
 		trains bool
@@ -44,6 +45,9 @@ func (s *Stacks) alternates(phases []origin.Phase) bool {
 				blocks[of] = list
 			}
 			for _, at := range list {
+				if evaluates[at] {
+					continue
+				}
 				trains[at] = trains[at] || of.trains
 				models[at] = models[at] || !of.trains
 				if trains[at] && models[at] {
@@ -56,7 +60,7 @@ func (s *Stacks) alternates(phases []origin.Phase) bool {
 }
 
 // ifTraining is the text of a header below which is what only a training does.
-var ifTraining = regexp.MustCompile(`^if .*(?i:train|phase|mode|split|stage)`)
+var ifTraining = regexp.MustCompile(`^if [^:]*(?i:train|phase|mode|split|stage)`)
 
 // switched are the parts of a function that a frame's line is in which train or not, as a value has it: below a header that
 // computes gradients by it, or a loop in which they are computed below `if phase == "train":`, and the model runs beside it.
@@ -85,6 +89,10 @@ func (s *Stacks) switched(id timeline.FrameID, trains bool) (list []Place) {
 // moreForward is from what multiple of the usual time in the forward pass on the time without gradients may be a validation's.
 const moreForward = 1.5
 
+// manyRuns is from how many runs on four fifths of them are usual: with few readings in a step some show no gradients of it, and
+// two forward passes in a row, while a validation is one of many.
+const manyRuns = 20
+
 // validated makes evaluations of the batches that are not trained with.
 func validated(list []PhaseStretch) []PhaseStretch {
 	runs := runsWithoutGradients(list)
@@ -100,6 +108,9 @@ func validated(list []PhaseStretch) []PhaseStretch {
 	slices.Sort(forward)
 	slices.Sort(length)
 	usual, step := forward[len(forward)/2], length[len(length)/2]
+	if len(forward) >= manyRuns {
+		usual = forward[len(forward)*4/5]
+	}
 	for _, r := range runs {
 		if r.batches < 2 || float64(r.forward) < moreForward*float64(usual) {
 			continue

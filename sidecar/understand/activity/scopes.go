@@ -78,7 +78,7 @@ func (s *Stacks) enclosing(file string, line int) (list []ownHeader) {
 	if comprehension.MatchString(text) {
 		list = append(list, ownHeader{header{first, "for " + text}, true})
 	}
-	if strings.HasPrefix(text, "for ") || strings.HasPrefix(text, "with ") && strings.Contains(text, behindHeader) {
+	if strings.HasPrefix(text, "for ") || strings.HasPrefix(text, "if ") || strings.HasPrefix(text, "with ") && strings.Contains(text, behindHeader) {
 		list = append(list, ownHeader{header{first, text}, true})
 	}
 	for _, h := range s.source.headers(file, first) {

@@ -26,8 +26,8 @@ type uses struct{ model, loader, gradients bool }
 // a plain loop or a function that is not called so: a loop below `with torch.no_grad():` or a decorator like it; one with
 // `with torch.set_grad_enabled(train):` around or in it, or behind `model.eval()`, where no gradients are computed of what a
 // line calls it for; one without any of it that trains for another line. What only computes without gradients, as an
-// average of weights or a rollout, has no batches of a loader.
-func (s *Stacks) validates(phases []origin.Phase) map[timeline.NodeID]bool {
+// average of weights or a rollout, has no batches of a loader. at are the headers of those that a calling line makes one.
+func (s *Stacks) validates(phases []origin.Phase) (evaluations map[timeline.NodeID]bool, at map[Place]bool) {
 	known := make(map[timeline.FrameID][]scope)
 	scopesAt := func(node timeline.NodeID) []scope {
 		id := s.Rec.Nodes[node].Frame
@@ -43,18 +43,33 @@ func (s *Stacks) validates(phases []origin.Phase) map[timeline.NodeID]bool {
 	}
 	in, trains := s.used(phases, scopesAt)
 	if len(in) == 0 {
-		return nil
+		return nil, nil
 	}
-	evaluations := make(map[timeline.NodeID]bool)
+	evaluations, at = make(map[timeline.NodeID]bool), make(map[Place]bool)
 	for i := 1; i < len(phases); i++ {
 		node := timeline.NodeID(i)
 		for _, sc := range scopesAt(node) {
-			if u := in[s.blockOf(sc, node)]; u.model && u.loader && (sc.need == nothingElse && !sc.calls || !u.gradients) && (sc.need != othersTrain || trains[sc.at]) {
+			if sc.met(in[s.blockOf(sc, node)], trains[sc.at]) {
 				evaluations[node] = true
+				at[sc.at] = at[sc.at] || sc.need != nothingElse
 			}
 		}
 	}
-	return evaluations
+	return evaluations, at
+}
+
+// met reports whether a scope is an evaluation by what is done in it, and whether gradients are computed for some caller.
+func (sc scope) met(u uses, trains bool) bool {
+	if !u.model || !u.loader {
+		return false
+	}
+	switch sc.need {
+	case noGradients:
+		return !u.gradients
+	case othersTrain:
+		return !u.gradients && trains
+	}
+	return !u.gradients || !sc.calls // what is called may compute them nevertheless
 }
 
 // used is what is done in each block, and the places at which gradients are computed for some caller.
