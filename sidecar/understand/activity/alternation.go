@@ -25,10 +25,11 @@ import (
 // that evaluates for a calling line of its own, as validates has it.
 func (s *Stacks) alternates(phases []origin.Phase, evaluates map[Place]bool) bool {
 	type frame struct {
-		id     timeline.FrameID
-		trains bool
+		id    timeline.FrameID
+		phase origin.Phase
 	}
 	blocks := make(map[frame][]Place)
+	always := make(map[Place]bool) // loops in which some gradients are computed whatever a value has
 	trains, models := make(map[Place]bool), make(map[Place]bool)
 	for i, phase := range phases {
 		if phase != origin.Forward && !begins(phase) {
@@ -38,22 +39,26 @@ func (s *Stacks) alternates(phases []origin.Phase, evaluates map[Place]bool) boo
 			if !s.facts[id].own {
 				continue
 			}
-			of := frame{id, begins(phase)}
+			of := frame{id, phase}
 			list, seen := blocks[of]
 			if !seen {
-				list = s.switched(id, of.trains)
+				var unconditional Place
+				list, unconditional = s.switched(id, begins(phase))
 				blocks[of] = list
+				always[unconditional] = always[unconditional] || phase == origin.Backward // a scaler's step is below an if of its own
 			}
 			for _, at := range list {
 				if evaluates[at] {
 					continue
 				}
-				trains[at] = trains[at] || of.trains
-				models[at] = models[at] || !of.trains
-				if trains[at] && models[at] {
-					return true
-				}
+				trains[at] = trains[at] || begins(phase)
+				models[at] = models[at] || !begins(phase)
 			}
+		}
+	}
+	for at := range trains {
+		if trains[at] && models[at] && !always[at] {
+			return true
 		}
 	}
 	return false
@@ -63,8 +68,9 @@ func (s *Stacks) alternates(phases []origin.Phase, evaluates map[Place]bool) boo
 var ifTraining = regexp.MustCompile(`^if [^:]*(?i:train|phase|mode|split|stage)`)
 
 // switched are the parts of a function that a frame's line is in which train or not, as a value has it: below a header that
-// computes gradients by it, or a loop in which they are computed below `if phase == "train":`, and the model runs beside it.
-func (s *Stacks) switched(id timeline.FrameID, trains bool) (list []Place) {
+// computes gradients by it, or a loop in which they are computed below `if phase == "train":`, and the model runs beside it. always is the loop of gradients
+// that are below no such line.
+func (s *Stacks) switched(id timeline.FrameID, trains bool) (list []Place, always Place) {
 	f := s.Rec.Frames[id]
 	conditional := false
 	for _, h := range s.enclosing(f.File, f.Line) {
@@ -77,13 +83,15 @@ func (s *Stacks) switched(id timeline.FrameID, trains bool) (list []Place) {
 		case strings.HasPrefix(h.text, "for ") && conditional == trains:
 			list = append(list, at)
 			if trains {
-				return list
+				return list, always
 			}
+		case strings.HasPrefix(h.text, "for ") && trains && always.Line == 0:
+			always = at
 		case ifTraining.MatchString(h.text):
 			conditional = true
 		}
 	}
-	return list
+	return list, always
 }
 
 // moreForward is from what multiple of the usual time in the forward pass on the time without gradients may be a validation's.
