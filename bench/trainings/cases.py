@@ -46,6 +46,17 @@ def raised(report: Report) -> str:
 RAISES = 95
 """The line of plain.py that raises."""
 
+EVALUATIONS = {
+    "comprehension": "a generator expression",
+    "decorated": "a decorated function",
+    "inside": "no_grad in the loop",
+    "mode": "only model.eval()",
+    "helper": "a function of any name",
+    "one": "one function for both",
+    "optional": "an optimizer or none",
+}
+"""The ways in which evaluations.py validates."""
+
 TORCHRUN = ["-m", "torch.distributed.run", "--master-port", "29573"]
 
 
@@ -65,6 +76,7 @@ def cases() -> list[Case]:
         Case("gradients of 4 batches", [plain, "--accumulate", "4", "--steps", "160"]),
         Case("validation after each epoch", [plain, "--epochs", "3", "--validate", "--steps", "30"]),
         Case("training and validation by turns", ["turns.py"]),
+        *(Case(f"validation: {what}", ["evaluations.py", way]) for way, what in EVALUATIONS.items()),
         Case("a checkpoint each 10 steps", [plain, "--checkpoint", "10"]),
         Case("epochs, 2 workers, validation, checkpoints",
              [plain, "--epochs", "3", "--validate", "--checkpoint", "15", "--workers", "2", "--steps", "30"]),

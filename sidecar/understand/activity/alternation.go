@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,9 +21,15 @@ import (
 // has the same stacks in both. What tells them apart is time: of the batches that follow each other with no gradients in
 // between only the last one is trained with.
 
-// alternates reports whether a loop has a model's forward passes with gradients or without, as a value has it.
-func (s *Stacks) alternates(phases []origin.Phase) bool {
-	blocks := make(map[timeline.FrameID]Place)
+// alternates reports whether a loop has a model's forward passes with gradients or without, as a value has it: not one
+// that evaluates for a calling line of its own, as validates has it.
+func (s *Stacks) alternates(phases []origin.Phase, evaluates map[Place]bool) bool {
+	type frame struct {
+		id    timeline.FrameID
+		phase origin.Phase
+	}
+	blocks := make(map[frame][]Place)
+	always := make(map[Place]bool) // loops in which some gradients are computed whatever a value has
 	trains, models := make(map[Place]bool), make(map[Place]bool)
 	for i, phase := range phases {
 		if phase != origin.Forward && !begins(phase) {
@@ -32,39 +39,67 @@ func (s *Stacks) alternates(phases []origin.Phase) bool {
 			if !s.facts[id].own {
 				continue
 			}
-			at, seen := blocks[id]
+			of := frame{id, phase}
+			list, seen := blocks[of]
 			if !seen {
-				at = s.switched(id)
-				blocks[id] = at
+				var unconditional Place
+				list, unconditional = s.switched(id, begins(phase))
+				blocks[of] = list
+				always[unconditional] = always[unconditional] || phase == origin.Backward // a scaler's step is below an if of its own
 			}
-			if at.Line > 0 {
-				trains[at] = trains[at] || begins(phase)
-				models[at] = models[at] || phase == origin.Forward
-				if trains[at] && models[at] {
-					return true
+			for _, at := range list {
+				if evaluates[at] {
+					continue
 				}
+				trains[at] = trains[at] || begins(phase)
+				models[at] = models[at] || !begins(phase)
 			}
+		}
+	}
+	for at := range trains {
+		if trains[at] && models[at] && !always[at] {
+			return true
 		}
 	}
 	return false
 }
 
-// switched is the header below which a frame's line computes gradients or not, in a loop; zero: there is none.
-func (s *Stacks) switched(id timeline.FrameID) (at Place) {
+// ifTraining is the text of a header below which is what only a training does.
+var ifTraining = regexp.MustCompile(`^if [^:]*(?i:train|phase|mode|split|stage)`)
+
+// switched are the parts of a function that a frame's line is in which train or not, as a value has it: below a header that
+// computes gradients by it, or a loop in which they are computed below `if phase == "train":`, and the model runs beside it. always is the loop of gradients
+// that are below no such line.
+func (s *Stacks) switched(id timeline.FrameID, trains bool) (list []Place, always Place) {
 	f := s.Rec.Frames[id]
-	for _, h := range s.source.headers(f.File, f.Line) {
+	conditional := false
+	for _, h := range s.enclosing(f.File, f.Line) {
+		at := Place{f.File, h.line}
 		switch {
-		case strings.HasPrefix(h.text, "with ") && perhapsGradients.MatchString(h.text) && !constantGradients.MatchString(h.text):
-			at = Place{f.File, h.line}
-		case strings.HasPrefix(h.text, "for ") && at.Line > 0:
-			return at
+		case strings.HasPrefix(h.text, "with "):
+			if _, perhaps := gradients(h.text); perhaps {
+				list = append(list, at)
+			}
+		case strings.HasPrefix(h.text, "for ") && conditional == trains:
+			list = append(list, at)
+			if trains {
+				return list, always
+			}
+		case strings.HasPrefix(h.text, "for ") && trains && always.Line == 0:
+			always = at
+		case ifTraining.MatchString(h.text):
+			conditional = true
 		}
 	}
-	return Place{}
+	return list, always
 }
 
 // moreForward is from what multiple of the usual time in the forward pass on the time without gradients may be a validation's.
 const moreForward = 1.5
+
+// manyRuns is from how many runs on four fifths of them are usual: with few readings in a step some show no gradients of it, and
+// two forward passes in a row, while a validation is one of many.
+const manyRuns = 20
 
 // validated makes evaluations of the batches that are not trained with.
 func validated(list []PhaseStretch) []PhaseStretch {
@@ -81,6 +116,9 @@ func validated(list []PhaseStretch) []PhaseStretch {
 	slices.Sort(forward)
 	slices.Sort(length)
 	usual, step := forward[len(forward)/2], length[len(length)/2]
+	if len(forward) >= manyRuns {
+		usual = forward[len(forward)*4/5]
+	}
 	for _, r := range runs {
 		if r.batches < 2 || float64(r.forward) < moreForward*float64(usual) {
 			continue

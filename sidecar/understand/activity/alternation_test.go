@@ -16,18 +16,18 @@ func TestALoopThatTrainsAndValidatesByTurns(t *testing.T) {
 		text   = `for phase in ["train", "val"]:
     for x, y in loaders[phase]:
         optimizer.zero_grad()
-        with torch.set_grad_enabled(%s):
+        with %s:
             loss = criterion(model(x), y)
-            if phase == "train":
-                loss.backward()
+            if %s:
+                %sloss.backward()
                 optimizer.step()
         total += loss.item()
 `
 	)
-	phases := func(condition, happened string) string {
+	phases := func(with, condition, line, happened string) string {
 		b := timeline.NewBuilder(timeline.Options{Origin: 1})
 		b.Describe(func(r *timeline.Recording) {
-			r.Sources = []timeline.Source{{File: cellFile, Text: fmt.Sprintf(text, condition)}}
+			r.Sources = []timeline.Source{{File: cellFile, Text: fmt.Sprintf(text, with, condition, line)}}
 			r.Target.Cell, r.Target.PID = &timeline.Cell{File: cellFile, Text: r.Sources[0].Text}, 7
 			r.Processes = []timeline.Process{{PID: 7}}
 		})
@@ -58,22 +58,30 @@ func TestALoopThatTrainsAndValidatesByTurns(t *testing.T) {
 		}
 		return got.String()
 	}
-	const byTurns = `phase == "train"`
-	for _, test := range []struct{ name, condition, happened, want string }{
-		{"a validation between two epochs", byTurns,
-			"lzfbo.lzfbo.lzfbo.lzf.lzf.lzf.lzfbo.lzfbo.", "lzfbo.lzfbo.lzfbo.EEEEEEEEEEE.lzfbo.lzfbo."},
-		{"and at the end, with what follows it", byTurns,
-			"lzfbo.lzfbo.lzfbo.lf.lf.lf..", "lzfbo.lzfbo.lzfbo.EEEEEEEE.."},
-		{"whose last batch no stack shows the begin of", byTurns,
-			"lzfbo.lzfbo.lzfbo.lzf.lzf.fff.ffff.fbo.", "lzfbo.lzfbo.lzfbo.EEEEEEEEEEEEEEEE.fbo."},
-		{"one long step is none", byTurns,
-			"lzfbo.lzfbo.lzfbo.lzffffffbo.lzfbo.", "lzfbo.lzfbo.lzfbo.lzffffffbo.lzfbo."},
-		{"what came before the first step is not known", byTurns,
-			"lzf.lzf.lzfbo.lzfbo.", "lzf.lzf.lzfbo.lzfbo."},
-		{"gradients that several batches add up to are a training's", "True",
-			"lzfbo.lzfbo.lzfbo.lzf.lzf.lzf.lzfbo.lzfbo.", "lzfbo.lzfbo.lzfbo.lzf.lzf.lzf.lzfbo.lzfbo."},
+	const (
+		byTurns  = `torch.set_grad_enabled(phase == "train")`
+		training = `phase == "train"`
+		happened = "lzfbo.lzfbo.lzfbo.lzf.lzf.lzf.lzfbo.lzfbo."
+		few      = "lfbolfbolflfbolfbolfbolfbolflfbolfbolfbolfbolflfbo"
+		turns    = "lzfbo.lzfbo.lzfbo.EEEEEEEEEEE.lzfbo.lzfbo."
+	)
+	for _, test := range []struct{ name, with, condition, happened, want, line string }{
+		{"a validation between two epochs", byTurns, training, happened, turns, ""},
+		{"and at the end, with what follows it", byTurns, training,
+			"lzfbo.lzfbo.lzfbo.lf.lf.lf..", "lzfbo.lzfbo.lzfbo.EEEEEEEE..", ""},
+		{"whose last batch no stack shows the begin of", byTurns, training,
+			"lzfbo.lzfbo.lzfbo.lzf.lzf.fff.ffff.fbo.", "lzfbo.lzfbo.lzfbo.EEEEEEEEEEEEEEEE.fbo.", ""},
+		{"one long step is none", byTurns, training,
+			"lzfbo.lzfbo.lzfbo.lzffffffbo.lzfbo.", "lzfbo.lzfbo.lzfbo.lzffffffbo.lzfbo.", ""},
+		{"what came before the first step is not known", byTurns, training,
+			"lzf.lzf.lzfbo.lzfbo.", "lzf.lzf.lzfbo.lzfbo.", ""},
+		{"gradients that several batches add up to are a training's", "torch.set_grad_enabled(True)", "n % 4 == 3", happened, happened, ""},
+		{"without a word of gradients", "autocast(device)", training, happened, turns, ""},
+		{"by two managers of contexts", "torch.enable_grad() if training else torch.no_grad()", "training", happened, turns, ""},
+		{"in the line itself", "autocast(device)", "scaler", happened, turns, `if phase == "train": `},
+		{"where few readings show all of a step", byTurns, training, few + "lflflflfbo" + few, few + "EEEEEElfbo" + few, ""},
 	} {
-		if got := phases(test.condition, test.happened); got != test.want {
+		if got := phases(test.with, test.condition, test.line, test.happened); got != test.want {
 			t.Errorf("%s:\n%s got\n%s want\n%s", test.name, test.happened, got, test.want)
 		}
 	}

@@ -83,10 +83,11 @@ func (s *Stacks) nodePhases() []origin.Phase {
 	frames := s.framePhases()
 	s.phases = s.below(frames, nil)
 	if slices.ContainsFunc(s.phases, begins) { // else nobody asks for the text of lines
-		if evaluations := s.validates(s.phases); len(evaluations) > 0 {
+		evaluations, at := s.validates(s.phases)
+		if len(evaluations) > 0 {
 			s.phases = s.below(frames, evaluations)
 		}
-		s.byTurns = s.alternates(s.phases)
+		s.byTurns = s.alternates(s.phases, at)
 		s.moving()
 	}
 	return s.phases

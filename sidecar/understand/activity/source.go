@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -69,6 +70,9 @@ func (s *Source) headers(file string, line int) (headers []header) {
 			continue
 		}
 		indent = indentation(written)
+		if strings.HasPrefix(text, ")") { // the end of a header of several lines
+			at, text = s.statement(file, at)
+		}
 		text = strings.TrimPrefix(text, "async ")
 		if strings.HasPrefix(text, "def ") || strings.HasPrefix(text, "class ") {
 			return headers
@@ -76,6 +80,44 @@ func (s *Source) headers(file string, line int) (headers []header) {
 		headers = append(headers, header{at, text})
 	}
 	return headers
+}
+
+// maxLines is how many lines a statement is taken to have at most.
+const maxLines = 30
+
+// statement is the first line of the statement that a line is part of, and its text in one: a line between brackets belongs
+// to the line that opens them.
+func (s *Source) statement(file string, line int) (first int, text string) {
+	first = line
+	depth := 0
+	for at := line - 1; at >= max(line-maxLines, 1); at-- {
+		if depth += opened(s.Line(file, at)); depth > 0 {
+			first, depth = at, 0
+		}
+	}
+	depth = 0
+	for at := first; at < first+maxLines && (at <= line || depth > 0); at++ {
+		part := s.Line(file, at)
+		depth += opened(part)
+		text = strings.TrimSpace(text + " " + part)
+	}
+	return first, text
+}
+
+// notCode is what has no brackets that count.
+var notCode = regexp.MustCompile(`"[^"]*"|'[^']*'|#.*`)
+
+// opened is how many brackets a line opens that it does not close.
+func opened(text string) (depth int) {
+	for _, c := range notCode.ReplaceAllString(text, "") {
+		switch c {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		}
+	}
+	return depth
 }
 
 // Loops returns the first lines of the for loops that a line is in, the innermost first, as far

@@ -80,3 +80,17 @@ func TestLoopsAroundALine(t *testing.T) {
 		}
 	}
 }
+
+// A statement goes as far as its brackets do, and a block may have a header of several lines.
+func TestStatementsOfSeveralLines(t *testing.T) {
+	text := "a = f(\n    1,  # (\n    \"(\",\n)\nwith (\n    b(),\n    c,\n):\n    for d in (\n        e\n    ):\n        g([\n            h\n        ])"
+	s := NewSource(&timeline.Recording{Sources: []timeline.Source{{File: cellFile, Text: text}}}, nil)
+	for line, want := range map[int]string{1: `1 a = f( 1,  # ( "(", )`, 3: `1 a = f( 1,  # ( "(", )`, 6: "5 with ( b(), c, ):", 9: "9 for d in ( e ):", 13: "12 g([ h ])"} {
+		if first, got := s.statement(cellFile, line); fmt.Sprint(first, " ", got) != want {
+			t.Errorf("line %d is of %d %s, want %s", line, first, got, want)
+		}
+	}
+	if got, want := fmt.Sprint(s.headers(cellFile, 12)), "[{9 for d in ( e ):} {5 with ( b(), c, ):}]"; got != want {
+		t.Errorf("headers %s, want %s", got, want)
+	}
+}
