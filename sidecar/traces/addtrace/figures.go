@@ -36,7 +36,7 @@ func (m *Merged) figures(set *kineto.Set, traced Traced) *report.Torch {
 	for i, t := range set.Traces {
 		damaged := slices.ContainsFunc(set.Warnings, func(w kineto.Warning) bool { return w.File == t.File && !w.Note })
 		out.Traces = append(out.Traces, report.Trace{
-			File: filepath.Base(t.File), StartNS: int64(m.Covered[i].Start), EndNS: int64(m.Covered[i].End), Steps: len(analyses.HostSteps(t)),
+			File: filepath.Base(t.File), StartNS: int64(m.Covered[i].Start), EndNS: int64(m.Covered[i].End), Steps: m.Steps[i],
 			Events: t.Records, ErrorNS: int64(m.Error), Damaged: damaged,
 		})
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/understand/devicework"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -49,6 +50,8 @@ type Merged struct {
 	Recording *timeline.Recording // a copy; tracks that did not change are shared
 	// Covered are the parts of the recording that the traces cover, in their order.
 	Covered []timeline.Interval
+	// Steps are how many steps each of them has.
+	Steps []int
 	// Error is how exact the traces' place in the recording is; the distances
 	// inside a trace are exact.
 	Error time.Duration
@@ -78,6 +81,7 @@ func Into(rec *timeline.Recording, traces []*kineto.Trace, opts Options) (*Merge
 		if opts.Each && trace.Process.PID > 0 {
 			pid = int(trace.Process.PID)
 		}
+		m.Steps = append(m.Steps, clock.steps(pid))
 		work := clock.work()
 		work.PID, work.Error, work.Complete = pid, time.Duration(clock.bridge.Error), []timeline.Interval{clock.complete(covered, opts.Recorded)}
 		m.OnDevice = m.OnDevice || len(work.Activities) > 0
@@ -100,6 +104,28 @@ type converter struct {
 func (c converter) at(start int64) timeline.Nanos {
 	return timeline.Nanos(c.bridge.ToBase(c.trace.UnixNs(start)) - c.rec.Origin)
 }
+
+// steps counts the steps of a trace. The last one is none where the recording, which knows when steps ended, has no end of it: the
+// profiler stopped in it, at the end of a cell, say.
+func (c converter) steps(pid int) int {
+	all := analyses.HostSteps(c.trace)
+	process := max(slices.IndexFunc(c.rec.Processes, func(p timeline.Process) bool { return p.PID == pid }), 0)
+	known, ended := false, false
+	for _, m := range c.rec.Marks {
+		if m.Kind == "step" && m.Process == process && len(all) > 0 {
+			last := timeline.Between(c.at(all[len(all)-1].Start), c.at(all[len(all)-1].End))
+			known = true
+			ended = ended || m.End > last.Start+last.Nanos()/2 && m.End <= last.End+timeline.Nanos(afterStep)
+		}
+	}
+	if known && !ended {
+		return len(all) - 1
+	}
+	return len(all)
+}
+
+// afterStep is how much later than the trace's annotation a step's end may be marked.
+const afterStep = 5 * time.Millisecond
 
 // within is the part of the recording that the trace covers. Clocks agree to slack.
 func (c converter) within(slack timeline.Nanos) (timeline.Interval, error) {

@@ -386,3 +386,25 @@ func TestATraceOfAnotherProfiler(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 }
+
+// A step that the profiler stopped in is none: the recording has no end of it.
+func TestAStepThatTheRecordingDoesNotEndIsNone(t *testing.T) {
+	rec, trace, answers, _ := recorded(t)
+	ends := make([]timeline.Nanos, len(answers.Steps))
+	for i, s := range answers.Steps {
+		ends[i] = timeline.Nanos(trace.UnixNs(s.End)-trace.UnixNs(answers.Steps[0].Start)) + lead
+	}
+	whole := len(ends)
+	for _, c := range []struct {
+		marked, want int
+	}{{0, whole}, {whole, whole}, {whole - 1, whole - 1}} { // without marks it is not known
+		rec.Marks = nil
+		for _, end := range ends[:c.marked] {
+			rec.Marks = append(rec.Marks, timeline.Mark{Kind: "step", End: end})
+		}
+		m, err := Into(rec, []*kineto.Trace{trace}, Options{})
+		if err != nil || m.Steps[0] != c.want {
+			t.Errorf("%d ends are marked: %d steps, want %d; %v", c.marked, m.Steps[0], c.want, err)
+		}
+	}
+}
