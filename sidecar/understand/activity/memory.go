@@ -55,19 +55,19 @@ type GrowthSum struct {
 
 // Memory sums up what the resident memory grew by, by the innermost line of the user's own, most
 // first, and for each process. What grew between two readings at which a thread was in different
-// lines is charged to both in equal parts, and is uncertain. What is given back and kept is judged when a process's own code
+// lines is charged to both in equal parts, and is uncertain; nothing is to one in which it slept. What is given back and kept is judged when a process's own code
 // has ended (CodeEnd): the interpreter then gives back all.
-func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool, codeEnd func(process int) timeline.Nanos) ([]GrowthLine, []GrowthSum) {
+func Memory(rec *timeline.Recording, owner func(*timeline.Thread) int, own func(timeline.FrameID) bool, codeEnd func(process int) timeline.Nanos) ([]GrowthLine, []GrowthSum) {
 	lines := make(map[awaitKey]*GrowthLine)
 	sums := make(map[int]*GrowthSum)
 	held := atPeak(rec.Growth)
-	for i, g := range rec.Growth {
+	for i, g := range Touches(rec, owner) {
 		sum := sums[g.Process]
 		if sum == nil {
 			sum = &GrowthSum{Process: g.Process}
 			sums[g.Process] = sum
 		}
-		change := bytesUntil(g, codeEnd(g.Process))
+		change := bytesUntil(g.Growth, codeEnd(g.Process))
 		sum.Kept += change
 		if g.Bytes < 0 {
 			sum.Released -= change
@@ -89,7 +89,7 @@ func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool, codeEnd fu
 			line := lineAt(lines, rec, g.Process, half.frame)
 			line.Grown += half.bytes
 			line.AtPeak += half.held
-			if known != knownAfter || known && placeOf(rec, before) != placeOf(rec, after) {
+			if g.Slept != timeline.RootNode || known != knownAfter || known && placeOf(rec, before) != placeOf(rec, after) {
 				line.Uncertain += half.bytes
 			}
 			line.When = append(line.When, Growing{timeline.Between(g.Start, g.End), half.bytes})

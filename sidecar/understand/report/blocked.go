@@ -42,7 +42,7 @@ const maxBlocked = 300
 
 func (b *builder) blocked() {
 	own := func(id timeline.FrameID) bool { return b.names.code(b.rec.Frames[id]).Own() }
-	list := activity.BlockedOn(b.rec, func(t *timeline.Thread) int { return b.owner(t.Process, t.PID) }, own)
+	list := activity.BlockedOn(b.rec, b.ownerOf, own)
 	for _, w := range list[:min(len(list), maxBlocked)] {
 		b.wanted[w.Place] = true
 		object := b.rec.Objects[w.Object]

@@ -74,7 +74,7 @@ func (t TorchDevice) memory(process int) TorchMemory {
 // gpuMemory fills the growth of memory on GPUs, and what torch's allocator said.
 func (b *builder) gpuMemory(torch []TorchDevice) {
 	own := func(id timeline.FrameID) bool { return b.names.code(b.rec.Frames[id]).Own() }
-	lines, sums := activity.GPUMemory(b.rec, func(t *timeline.Thread) int { return b.owner(t.Process, t.PID) }, own)
+	lines, sums := activity.GPUMemory(b.rec, b.ownerOf, own)
 	device := func(number int) int {
 		return slices.IndexFunc(b.doc.Devices, func(d Device) bool { return d.Number == number })
 	}

@@ -66,7 +66,7 @@ const (
 // memory fills Memory, MemoryReading and the figures of processes.
 func (b *builder) memory() {
 	own := func(id timeline.FrameID) bool { return b.names.code(b.rec.Frames[id]).Own() }
-	lines, sums := activity.Memory(b.rec, own, codeEnds(b.rec, b.source))
+	lines, sums := activity.Memory(b.rec, b.ownerOf, own, codeEnds(b.rec, b.source))
 	grown := make(map[int]int64)
 	for _, s := range sums {
 		grown[s.Process] = s.Grown
@@ -169,16 +169,21 @@ func (b *builder) memoryFunctions() []MemoryFunction {
 		}
 		return list
 	}
-	for _, g := range b.rec.Growth {
+	for _, g := range activity.Touches(b.rec, b.ownerOf) {
 		if g.Bytes <= 0 || g.Before == timeline.RootNode && g.After == timeline.RootNode {
 			continue
 		}
 		before, after := functions(g.Before), functions(g.After)
+		besideBefore, besideAfter := after, before
+		if g.Slept != timeline.RootNode {
+			besideBefore = functions(g.Slept)
+			besideAfter = besideBefore
+		}
 		part := g.Bytes / 2
 		for _, half := range []struct {
 			path, other []int
 			bytes       int64
-		}{{before, after, part}, {after, before, g.Bytes - part}} {
+		}{{before, besideBefore, part}, {after, besideAfter, g.Bytes - part}} {
 			for i, function := range half.path {
 				m := get(g.Process, function)
 				if i == len(half.path)-1 {

@@ -218,3 +218,6 @@ func (b *builder) owner(place, pid int) int {
 	}
 	return b.process(pid)
 }
+
+// ownerOf is the process of a thread.
+func (b *builder) ownerOf(t *timeline.Thread) int { return b.owner(t.Process, t.PID) }

@@ -231,7 +231,7 @@ func (b *builder) phaseTimes(phases map[timeline.Phase]int64) {
 // freedByLine is what took longest to be freed at each line.
 func (b *builder) freedByLine() map[lineKey]activity.Freed {
 	freed := make(map[lineKey]activity.Freed)
-	for _, f := range activity.Freeing(b.rec, func(t *timeline.Thread) int { return b.owner(t.Process, t.PID) }, b.codes.own) {
+	for _, f := range activity.Freeing(b.rec, b.ownerOf, b.codes.own) {
 		k := lineKey{place{File: f.Place.File, Line: f.Place.Line}, f.Process}
 		if _, known := freed[k]; !known { // the longest comes first
 			freed[k] = f
