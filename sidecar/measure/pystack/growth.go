@@ -239,6 +239,9 @@ func (g *growth) remember(risers []*thread) {
 	g.risers = append(g.risers[:0], risers[:min(len(risers), lastRisers)]...)
 }
 
+// worksWith is the part of a growth, one in so many, from which on that one thread is taken to have caused all of it.
+const worksWith = 10
+
 // divide gives each thread the pages that it has faulted, and what is over to one that is shown
 // to get huge pages, of which one fault brings 512; where there is none, to the one with the
 // fewest faults. The key nil is of threads that run no Python. The share of the faults would be
@@ -254,6 +257,9 @@ func divide(grown int64, risers []*thread, native int64) map[*thread]int64 {
 		}
 	}
 	risers = slices.DeleteFunc(slices.Clone(risers), func(t *thread) bool { return t.session.growth.rose <= 0 })
+	if len(risers) == 1 && native > 0 && risers[0].session.growth.rose*faultSize*worksWith >= grown {
+		return map[*thread]int64{risers[0]: grown} // as of a library's threads that it shares a computation with
+	}
 	if len(risers) == 1 && native == 0 {
 		t := risers[0]
 		t.session.growth.huge = t.session.growth.huge || grown-t.session.growth.rose*faultSize > evidence

@@ -331,6 +331,9 @@ func memoryFunctionsTable(r *report.View, lines table) table {
 // was given back, and grew again and again.
 const mostlyGivenBack = 0.5
 
+// worthElsewhere is the part of the growth from which on it is said that it was in no line.
+const worthElsewhere = 0.05
+
 // worthRegrowing is the part of the growth from which on a line is shown that has little or none of the peak.
 const worthRegrowing = 0.25
 
@@ -349,15 +352,33 @@ func memoryTable(r *report.View) table {
 		return peakTable(r, lines, grown, atPeak)
 	}
 	t := table{heading: "Growth of resident memory", note: memoryNote(r)}
+	elsewhere := unplaced(r)
+	all := float64(grown + elsewhere)
 	for i := range lines {
 		m := &lines[i]
-		share := float64(m.GrownBytes) / float64(grown)
+		share := float64(m.GrownBytes) / all
 		if len(t.rows) == maxMemory || share < worthMemoryLine {
 			break
 		}
 		t.rows = append(t.rows, memoryRow(r, m, m.GrownBytes, share, words.Quantity(float64(m.AtPeakBytes), "B")+" at the peak"))
 	}
+	if share := float64(elsewhere) / all; share >= worthElsewhere {
+		t.rows = append(t.rows, row{
+			name: "elsewhere", figure: words.Quantity(float64(elsewhere), "B"), share: share, aside: words.Percent(share),
+			hint: "in threads that run no Python, as a library's, or in none of your lines", keeps: true,
+		})
+	}
 	return t
+}
+
+// unplaced is what the memory of the program grew by in no line of the user's own.
+func unplaced(r *report.View) int64 {
+	for _, m := range r.MemoryReading {
+		if m.Process == r.Program() {
+			return m.UnplacedBytes
+		}
+	}
+	return 0
 }
 
 // peakTable ranks the lines by what they have of the peak.
