@@ -710,8 +710,15 @@ func epochsTable(r *report.View) table {
 		return table{}
 	}
 	t := table{heading: "Epochs", note: "time in their steps"}
+	var without []string
 	if slices.ContainsFunc(epochs, func(e report.EpochTimes) bool { return e.EvaluationNS > 0 }) {
-		t.note += ", without evaluation"
+		without = append(without, "evaluation")
+	}
+	if slices.ContainsFunc(epochs, func(e report.EpochTimes) bool { return e.BetweenNS > 0 }) {
+		without = append(without, "what was between epochs")
+	}
+	if len(without) > 0 {
+		t.note += ", without " + strings.Join(without, " and ")
 	}
 	if slices.ContainsFunc(r.LeadingLoaders(), func(l *report.Loader) bool { return l.Epochs > 0 }) {
 		t.note += " · passes over the DataLoader"

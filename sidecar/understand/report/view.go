@@ -295,48 +295,13 @@ func (v *View) StepTimes() (t StepTimes) {
 	return t
 }
 
-// pacedSteps are the leading process's steps, with the samples that they had in all likelihood.
+// pacedSteps are the leading process's steps that took time, with the samples that they had in all likelihood.
 func (v *View) pacedSteps() (steps []Step, others bool) {
 	steps, others = v.LeadingSteps()
 	if slices.ContainsFunc(v.LeadingLoaders(), func(l *Loader) bool { return l.CountedSteps > 0 }) {
 		steps = likelySamples(steps)
 	}
-	return steps, others
-}
-
-// EpochTimes are the times of one epoch's steps, their lengths without evaluation: that of an epoch is in the first step of
-// the next one.
-type EpochTimes struct {
-	Epoch int
-	StepTimes
-}
-
-// EpochTimes sums up the leading process's steps by the epochs that the program, or its loader, has numbered, in their order of time.
-func (v *View) EpochTimes() (list []EpochTimes) {
-	leading, others := v.pacedSteps()
-	of, order := make(map[int][]Step), []int{}
-	for _, s := range leading {
-		if s.Epoch == nil {
-			continue
-		}
-		if of[*s.Epoch] == nil {
-			order = append(order, *s.Epoch)
-		}
-		of[*s.Epoch] = append(of[*s.Epoch], s)
-	}
-	for _, epoch := range order {
-		steps, all := of[epoch], int64(0)
-		for i := range steps {
-			evaluation := steps[i].evaluation()
-			steps[i].StartNS, steps[i].PhasesNS = steps[i].StartNS+evaluation, nil
-			all += evaluation
-		}
-		times := stepTimes(steps)
-		times.Others = others
-		times.TotalNS, times.EvaluationNS = times.TotalNS+all, all
-		list = append(list, EpochTimes{epoch, times})
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.EndNS <= s.StartNS }), others
 }
 
 var evaluationPhase = origin.Evaluation.String()
@@ -349,9 +314,6 @@ func (s *Step) evaluation() int64 {
 func stepTimes(steps []Step) (t StepTimes) {
 	var lengths []int64
 	for _, s := range steps {
-		if s.EndNS <= s.StartNS {
-			continue
-		}
 		evaluation := s.evaluation()
 		t.Samples.add(s.Samples, s.EndNS-s.StartNS-evaluation)
 		t.Tokens.add(s.Tokens, s.EndNS-s.StartNS-evaluation)
