@@ -642,6 +642,10 @@ func stepsTable(r *report.View, duration float64) table {
 	for _, p := range r.StepPhases() {
 		add(words.Clean(p.Phase.Text, 40), report.Seconds(p.NS))
 		t.rows[len(t.rows)-1].code = perStep(p.Phase)
+		if float64(p.Outside) >= worthOutside*float64(p.Phase.TotalNS) {
+			// It comes first: a narrow terminal cuts the end. No share has it.
+			t.rows[len(t.rows)-1].code = words.Seconds(report.Seconds(p.Outside)) + " more in no step · " + t.rows[len(t.rows)-1].code
+		}
 		seen += report.Seconds(p.NS)
 	}
 	switch {
@@ -747,6 +751,9 @@ func epochsTable(r *report.View) table {
 	}
 	return t
 }
+
+// worthOutside is the share of a phase from which on it is said that it was in no step: less is how exactly its begins are known.
+const worthOutside = 0.1
 
 // worthUnseen is the share of the steps from which on it is mentioned that the stacks did not show it.
 const worthUnseen = 0.005

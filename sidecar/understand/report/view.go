@@ -304,7 +304,10 @@ func (v *View) pacedSteps() (steps []Step, others bool) {
 	return slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.EndNS <= s.StartNS }), others
 }
 
-var evaluationPhase = origin.Evaluation.String()
+var (
+	evaluationPhase = origin.Evaluation.String()
+	checkpointPhase = origin.Checkpoint.String()
+)
 
 // evaluation is for how long a step was in evaluation.
 func (s *Step) evaluation() int64 {
@@ -336,6 +339,9 @@ func stepTimes(steps []Step) (t StepTimes) {
 type StepPhase struct {
 	Phase *TrainingPhase
 	NS    int64 // in the steps, all together
+	// Outside is what an evaluation or a checkpoint took in no step, as after the last one: the first step of the next epoch has what was
+	// before it, so that of n epochs the steps have the validation of n-1.
+	Outside int64
 }
 
 // StepPhases are the phases of the leading process's steps, most time first.
@@ -350,7 +356,11 @@ func (v *View) StepPhases() (list []StepPhase) {
 	for i := range v.TrainingPhases {
 		p := &v.TrainingPhases[i]
 		if ns := times[p.ID]; ns > 0 && p.Process == leading[0].Process && p.Epoch == nil {
-			list = append(list, StepPhase{p, ns})
+			phase := StepPhase{Phase: p, NS: ns}
+			if p.ID == evaluationPhase || p.ID == checkpointPhase {
+				phase.Outside = max(p.TotalNS-ns, 0)
+			}
+			list = append(list, phase)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b StepPhase) int { return cmp.Compare(b.NS, a.NS) })
