@@ -8,6 +8,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/batches"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -58,5 +59,64 @@ func TestEpochsAreComparedByTheirPace(t *testing.T) {
 	}
 	if r, err = report.Build(&timeline.Recording{Duration: at}, d, report.Options{}); err != nil || len(epochsTable(r).rows) != 0 {
 		t.Errorf("without numbers: %v, %+v", err, epochsTable(r).rows)
+	}
+}
+
+// Before each epoch 2 s of a checkpoint and more: the table says that it has them not.
+func TestTheHeadingSaysWhatIsInNoEpoch(t *testing.T) {
+	d, at := &diagnose.Diagnosis{}, timeline.Nanos(0)
+	for i := range 20 {
+		epoch := i / 10
+		s := diagnose.Step{Source: timeline.StepMarked, Start: at, End: at + 1e8, Batch: timeline.NewBatch(32, 0, &epoch)}
+		if i%10 == 0 {
+			s.End, s.Phases = s.End+2e9, &diagnose.PhaseTimes{origin.Checkpoint: 2e9}
+		}
+		at = s.End
+		d.Steps = append(d.Steps, s)
+	}
+	r, err := report.Build(&timeline.Recording{Duration: at, Target: timeline.Target{PID: 7, Argv: []string{"/home/u/train.py"}}}, d, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	epochs := epochsTable(r)
+	if epochs.note != "time in their steps, without what was between epochs" {
+		t.Errorf("the heading of the epochs is %q", epochs.note)
+	}
+	for _, row := range epochs.rows {
+		if row.code != "10/s, 320 samples/s, median 0.10 s" || row.share != 0.5 {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+// Of three passes over the validation's batches two are in the first step of the next epoch, and one in none. That 10 ms of the checkpoints are in
+// none, too, is not worth a word.
+func TestWhatFollowsTheLastStepIsMentioned(t *testing.T) {
+	d, at := &diagnose.Diagnosis{}, timeline.Nanos(0)
+	for i := range 30 {
+		s := diagnose.Step{Source: timeline.StepMarked, Start: at, End: at + 1e8, Phases: &diagnose.PhaseTimes{origin.Forward: 1e8}}
+		if i%10 == 0 && i > 0 {
+			s.End += 2e9
+			s.Phases[origin.Evaluation], s.Phases[origin.Checkpoint] = 1e9, 1e9
+		}
+		at = s.End
+		d.Steps = append(d.Steps, s)
+	}
+	for phase, total := range map[origin.Phase]timeline.Nanos{origin.Forward: 4e9, origin.Evaluation: 3e9, origin.Checkpoint: 2.01e9} {
+		d.Phases = append(d.Phases, diagnose.PhaseTime{Phase: phase, Total: total, Mean: 1e6, Idle: -1})
+	}
+	r, err := report.Build(&timeline.Recording{Duration: at + 2e9, Target: timeline.Target{PID: 7, Argv: []string{"/home/u/train.py"}}}, d, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares := 0.0
+	for _, row := range stepsTable(r, 9).rows {
+		shares += row.share
+		if said := strings.HasPrefix(row.code, "1.0 s more in no step · mean of all steps"); said != (row.name == "evaluation") {
+			t.Errorf("%s: %q", row.name, row.code)
+		}
+	}
+	if shares < 0.999 || shares > 1.001 {
+		t.Errorf("the shares add up to %v", shares)
 	}
 }

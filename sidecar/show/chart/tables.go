@@ -663,6 +663,10 @@ func stepsTable(r *report.View, duration float64) table {
 	for _, p := range r.StepPhases() {
 		add(words.Clean(p.Phase.Text, 40), report.Seconds(p.NS))
 		t.rows[len(t.rows)-1].code = perStep(p.Phase)
+		if float64(p.Outside) >= worthOutside*float64(p.Phase.TotalNS) {
+			// It comes first: a narrow terminal cuts the end. No share has it.
+			t.rows[len(t.rows)-1].code = words.Seconds(report.Seconds(p.Outside)) + " more in no step · " + t.rows[len(t.rows)-1].code
+		}
 		seen += report.Seconds(p.NS)
 	}
 	switch {
@@ -731,8 +735,15 @@ func epochsTable(r *report.View) table {
 		return table{}
 	}
 	t := table{heading: "Epochs", note: "time in their steps"}
+	var without []string
 	if slices.ContainsFunc(epochs, func(e report.EpochTimes) bool { return e.EvaluationNS > 0 }) {
-		t.note += ", without evaluation"
+		without = append(without, "evaluation")
+	}
+	if slices.ContainsFunc(epochs, func(e report.EpochTimes) bool { return e.BetweenNS > 0 }) {
+		without = append(without, "what was between epochs")
+	}
+	if len(without) > 0 {
+		t.note += ", without " + strings.Join(without, " and ")
 	}
 	if slices.ContainsFunc(r.LeadingLoaders(), func(l *report.Loader) bool { return l.Epochs > 0 }) {
 		t.note += " · passes over the DataLoader"
@@ -761,6 +772,9 @@ func epochsTable(r *report.View) table {
 	}
 	return t
 }
+
+// worthOutside is the share of a phase from which on it is said that it was in no step: less is how exactly its begins are known.
+const worthOutside = 0.1
 
 // worthUnseen is the share of the steps from which on it is mentioned that the stacks did not show it.
 const worthUnseen = 0.005

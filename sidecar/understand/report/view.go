@@ -295,51 +295,19 @@ func (v *View) StepTimes() (t StepTimes) {
 	return t
 }
 
-// pacedSteps are the leading process's steps, with the samples that they had in all likelihood.
+// pacedSteps are the leading process's steps that took time, with the samples that they had in all likelihood.
 func (v *View) pacedSteps() (steps []Step, others bool) {
 	steps, others = v.LeadingSteps()
 	if slices.ContainsFunc(v.LeadingLoaders(), func(l *Loader) bool { return l.CountedSteps > 0 }) {
 		steps = likelySamples(steps)
 	}
-	return steps, others
+	return slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.EndNS <= s.StartNS }), others
 }
 
-// EpochTimes are the times of one epoch's steps, their lengths without evaluation: that of an epoch is in the first step of
-// the next one.
-type EpochTimes struct {
-	Epoch int
-	StepTimes
-}
-
-// EpochTimes sums up the leading process's steps by the epochs that the program, or its loader, has numbered, in their order of time.
-func (v *View) EpochTimes() (list []EpochTimes) {
-	leading, others := v.pacedSteps()
-	of, order := make(map[int][]Step), []int{}
-	for _, s := range leading {
-		if s.Epoch == nil {
-			continue
-		}
-		if of[*s.Epoch] == nil {
-			order = append(order, *s.Epoch)
-		}
-		of[*s.Epoch] = append(of[*s.Epoch], s)
-	}
-	for _, epoch := range order {
-		steps, all := of[epoch], int64(0)
-		for i := range steps {
-			evaluation := steps[i].evaluation()
-			steps[i].StartNS, steps[i].PhasesNS = steps[i].StartNS+evaluation, nil
-			all += evaluation
-		}
-		times := stepTimes(steps)
-		times.Others = others
-		times.TotalNS, times.EvaluationNS = times.TotalNS+all, all
-		list = append(list, EpochTimes{epoch, times})
-	}
-	return list
-}
-
-var evaluationPhase = origin.Evaluation.String()
+var (
+	evaluationPhase = origin.Evaluation.String()
+	checkpointPhase = origin.Checkpoint.String()
+)
 
 // evaluation is for how long a step was in evaluation.
 func (s *Step) evaluation() int64 {
@@ -349,9 +317,6 @@ func (s *Step) evaluation() int64 {
 func stepTimes(steps []Step) (t StepTimes) {
 	var lengths []int64
 	for _, s := range steps {
-		if s.EndNS <= s.StartNS {
-			continue
-		}
 		evaluation := s.evaluation()
 		t.Samples.add(s.Samples, s.EndNS-s.StartNS-evaluation)
 		t.Tokens.add(s.Tokens, s.EndNS-s.StartNS-evaluation)
@@ -374,6 +339,9 @@ func stepTimes(steps []Step) (t StepTimes) {
 type StepPhase struct {
 	Phase *TrainingPhase
 	NS    int64 // in the steps, all together
+	// Outside is what an evaluation or a checkpoint took in no step, as after the last one: the first step of the next epoch has what was
+	// before it, so that of n epochs the steps have the validation of n-1.
+	Outside int64
 }
 
 // StepPhases are the phases of the leading process's steps, most time first.
@@ -388,7 +356,11 @@ func (v *View) StepPhases() (list []StepPhase) {
 	for i := range v.TrainingPhases {
 		p := &v.TrainingPhases[i]
 		if ns := times[p.ID]; ns > 0 && p.Process == leading[0].Process && p.Epoch == nil {
-			list = append(list, StepPhase{p, ns})
+			phase := StepPhase{Phase: p, NS: ns}
+			if p.ID == evaluationPhase || p.ID == checkpointPhase {
+				phase.Outside = max(p.TotalNS-ns, 0)
+			}
+			list = append(list, phase)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b StepPhase) int { return cmp.Compare(b.NS, a.NS) })
