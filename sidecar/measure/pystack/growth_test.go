@@ -139,7 +139,8 @@ func TestGrowthIsDividedByFaults(t *testing.T) {
 		"one":                 {4 * mb, []*thread{small}, 0, map[*thread]int64{small: 4 * mb}},
 		"huge pages":          {5 * mb, []*thread{small, huge}, 0, map[*thread]int64{small: mb, huge: 4 * mb}},
 		"of no thread":        {2 * mb, nil, 512, map[*thread]int64{nil: 2 * mb}},
-		"partly of no":        {2 * mb, []*thread{small}, 256, map[*thread]int64{small: mb, nil: mb}},
+		"shared with others":  {2 * mb, []*thread{small}, 256, map[*thread]int64{small: 2 * mb}},
+		"hardly shared":       {20 * mb, []*thread{small}, 19 * 256, map[*thread]int64{small: mb, nil: 19 * mb}},
 		"more faults":         {mb / 2, []*thread{small}, 256, map[*thread]int64{small: mb / 2}},
 		"who did not, is out": {mb, []*thread{idle, small}, 0, map[*thread]int64{small: mb}},
 	} {
