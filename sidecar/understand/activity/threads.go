@@ -72,13 +72,13 @@ func (h *History) IntervalsOf(fits func(state int) bool) []timeline.Interval {
 // to be named.
 const minActive = 0.05
 
-// ThreadsDuring is what the other threads did in some intervals, those that did
+// ThreadsDuring is what the other threads did in some intervals, in which the thread waited, those that did
 // the same at the same place together, the busiest first.
 func (c *Bystanders) ThreadsDuring(where []timeline.Interval) []Actor {
 	length := timeline.Total(where)
 	groups := make(map[Activity][]bystander)
 	used := make(map[Activity]timeline.Nanos)
-	for _, t := range c.threads {
+	for _, t := range c.mayWake(where) {
 		did, cpu, long := t.mostly(where)
 		if float64(long) < minActive*float64(length) {
 			continue

@@ -170,3 +170,51 @@ func TestAWaitForALockIsForTheThreadThatHasIt(t *testing.T) {
 		}
 	}
 }
+
+// A thread that stood still in a wait of its own, whenever the main thread woke up, is not what that waited for. It may be the
+// one where it ran, where it left its wait with the main thread, and where nobody else was active.
+func TestAThreadThatStandsStillIsNotWaitedFor(t *testing.T) {
+	const producer, server = "producer", "server"
+	for name, test := range map[string]struct {
+		ran    timeline.Nanos // by the server
+		leaves bool           // it does when the main thread wakes up for the last time
+		alone  bool
+		want   []string
+	}{
+		"it stands still":          {want: []string{producer}},
+		"it wakes up once":         {ran: 20e3, want: []string{producer}},
+		"it ran":                   {ran: 2e6, want: []string{producer, server}},
+		"nobody knows":             {ran: -1, want: []string{producer, server}},
+		"it leaves":                {leaves: true, want: []string{producer, server}},
+		"there is no other thread": {alone: true, want: []string{server}},
+	} {
+		b, main, line := aCell()
+		get := b.Child(line(8), b.Frame(timeline.Frame{Function: "Queue.get", File: "/usr/lib/python3.11/queue.py", Line: 9}))
+		const turn = sec / 10
+		for i := range timeline.Nanos(10) {
+			b.Set(main, i*turn, get, timeline.StateWaiting, false)
+			b.SetWait(main, i*turn, timeline.WaitLock, 0)
+			b.Set(main, i*turn+turn*9/10, line(9), timeline.StatePython, false)
+		}
+		if !test.alone {
+			id := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: producer, OnCPU: 2e6}) // its loop is in one line
+			b.Set(id, 0, line(3), timeline.StateWaiting, false)
+			b.SetWait(id, 0, timeline.WaitSleep, 0)
+		}
+		id := b.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: server, OnCPU: test.ran})
+		b.Set(id, 0, line(5), timeline.StateIO, false)
+		if test.leaves {
+			b.Set(id, 9*turn+turn*9/10, line(6), timeline.StateWaiting, false)
+		}
+		d := Run(b.Snapshot(sec))
+		got := findingOfID(t, &d, WaitsForThreads)
+		var names []string
+		for _, a := range got.Actors {
+			names = append(names, a.Name)
+		}
+		slices.Sort(names)
+		if !slices.Equal(names, test.want) {
+			t.Errorf("%s: a wait for %v, want %v", name, names, test.want)
+		}
+	}
+}
