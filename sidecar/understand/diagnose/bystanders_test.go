@@ -218,3 +218,27 @@ func TestAThreadThatStandsStillIsNotWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// Of threads that are joined in turn, that one is named first for which most of the wait was, whoever it is that stands in the
+// first line; and those that had a lock in turn likewise.
+func TestAWaitForSeveralThreadsIsForTheOneThatTakesLongest(t *testing.T) {
+	for _, kind := range []timeline.ObjectKind{timeline.ObjectThread, timeline.ObjectLock} {
+		b, main, line := aCell()
+		at := b.Child(line(8), b.Frame(timeline.Frame{Function: "Thread.join", File: "/usr/lib/python3.11/threading.py", Line: 9}))
+		b.Set(main, 0, at, timeline.StateWaiting, false)
+		for i, name := range []string{"short", "long", "other"} {
+			id := b.Thread(timeline.Thread{PID: 1, NativeID: 2 + i, Name: name})
+			b.Set(id, 0, line(3+i), timeline.StateWaiting, false)
+			b.SetWait(id, 0, timeline.WaitSleep, 0)
+			if name != "other" {
+				b.SetWait(main, timeline.Nanos(i)*4*sec/10, timeline.WaitLock, b.Object(timeline.Object{Call: "thread", Kind: kind, Holder: id}))
+			}
+		}
+		d := Run(b.Snapshot(sec))
+		got := d.Findings[0]
+		if len(got.Actors) != 2 || got.HasLock != (kind == timeline.ObjectLock) || got.Actors[0].Name != "long" || got.Actors[0].Place.Line != 4 ||
+			got.Actors[0].Awaited != 6*sec/10 || got.Actors[1].Awaited != 4*sec/10 {
+			t.Errorf("%v: %+v", kind, got)
+		}
+	}
+}

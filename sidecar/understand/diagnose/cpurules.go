@@ -446,14 +446,15 @@ func waitingForLock(e *evidence, a activity.Account, m *measured) {
 	}
 }
 
-// namesHolder adds the thread that had the lock which was waited for; false where none is known to have had one.
+// namesHolder adds the threads that had the lock which was waited for; false where none is known to have had one.
 func (e *evidence) namesHolder(a activity.Account, m *measured) bool {
-	holder, known := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectLock)
-	if known {
-		m.Actors, m.HasLock = e.own([]activity.Actor{holder}), true
-		m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
+	holders := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectLock)
+	if len(holders) == 0 {
+		return false
 	}
-	return known
+	m.Actors, m.HasLock = e.own(holders), true
+	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
+	return true
 }
 
 // own leaves out the places of actors that are not in the user's own code.
@@ -480,10 +481,10 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	if e.namesHolder(a, m) {
 		return
 	}
-	// Another thread may have computed beside the one whose end was waited for, but it is that which took so long.
+	// Another thread may have computed beside those whose end was waited for, but it is they that took so long.
 	m.Actors = e.own(e.bystanders.ThreadsDuring(a.Where))
-	if joined, known := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread); known && delays(joined.Cause) && !isOneOf(m.Actors, joined) {
-		m.Actors = e.own([]activity.Actor{joined})
+	if joined := e.own(e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread)); len(joined) > 0 && delays(joined[0].Cause) && !isOneOf(m.Actors, joined[0]) {
+		m.Actors = joined
 	}
 	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
 	if children := e.bystanders.ChildCores(a.Where); children > 0 { // which are no threads' work
