@@ -267,7 +267,8 @@ func withoutNumber(name string) string {
 // they wanted the GIL meanwhile.
 type Turns struct {
 	Threads      int
-	Active, Held timeline.Nanos // Held is the part of Active in which they waited for the GIL
+	Active, Held timeline.Nanos      // Held is the part of Active in which they waited for the GIL
+	When         []timeline.Interval // that one of them did
 }
 
 // TurnsDuring sums up who worked and who wanted the GIL in some intervals.
@@ -285,7 +286,9 @@ func (c *Bystanders) TurnsDuring(where []timeline.Interval) (sum Turns) {
 		})
 		if float64(did+wait) >= minActive*float64(length) {
 			sum.Active, sum.Held, sum.Threads = sum.Active+did+wait, sum.Held+wait, sum.Threads+1
+			sum.When = append(sum.When, t.history.IntervalsOf(func(state int) bool { return t.history.States[state].Cause == GIL })...)
 		}
 	}
+	sum.When = timeline.Common(timeline.Joined(sum.When), timeline.Joined(where))
 	return sum
 }

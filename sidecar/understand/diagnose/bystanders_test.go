@@ -242,3 +242,23 @@ func TestAWaitForSeveralThreadsIsForTheOneThatTakesLongest(t *testing.T) {
 		}
 	}
 }
+
+// The line of threads that take turns at the GIL is that at which the main thread waited meanwhile, however long it waited for
+// others elsewhere.
+func TestTurnsAtTheGILAreWhereTheMainThreadWaitedMeanwhile(t *testing.T) {
+	b, main, line := aCell()
+	for i, at := range []timeline.Nanos{0, 7 * sec / 10} {
+		b.Set(main, at, b.Child(line(6+2*i), b.Frame(timeline.Frame{Function: "Thread.join", File: "/usr/lib/python3.11/threading.py", Line: 9})), timeline.StateWaiting, false)
+	}
+	for i, state := range []timeline.State{timeline.StatePython, timeline.StateGIL} {
+		id := b.Thread(timeline.Thread{PID: 1, NativeID: 2 + i})
+		b.Set(id, 0, line(3), timeline.StateWaiting, false)
+		b.SetWait(id, 0, timeline.WaitSleep, 0)
+		b.Set(id, 7*sec/10, line(4), state, false)
+	}
+	d := Run(b.Snapshot(sec))
+	got := findingOfID(t, &d, ThreadsTakeTurns)
+	if got.Place.Line != 8 || got.PlaceTime != 3*sec/10 || len(got.Evidence) != 1 || got.Evidence[0].Start != 7*sec/10 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -637,6 +637,10 @@ func threadsTakeTurns(e *evidence) measured {
 		return nothing
 	}
 	f := findingOf(a)
+	// It may have waited most of all for threads that slept, in another line than for these.
+	if at, time := e.main.MostDuring(turns.When); time > 0 {
+		f.Place, f.PlaceTime, f.Evidence = at, time, turns.When
+	}
 	f.Cost = turns.Held / timeline.Nanos(turns.Threads)
 	f.Count, f.Value = int64(turns.Threads), float64(turns.Held)/float64(turns.Active)
 	f.Actors = e.bystanders.ThreadsDuring(a.Where)
