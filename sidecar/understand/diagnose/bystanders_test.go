@@ -179,11 +179,14 @@ func TestAThreadThatStandsStillIsNotWaitedFor(t *testing.T) {
 		ran    timeline.Nanos // by the server
 		leaves bool           // it does when the main thread wakes up for the last time
 		alone  bool
+		once   bool // the main thread is not seen to wake up before the end
 		want   []string
 	}{
 		"it stands still":          {want: []string{producer}},
 		"it wakes up once":         {ran: 20e3, want: []string{producer}},
 		"it ran":                   {ran: 2e6, want: []string{producer, server}},
+		"it never ran":             {once: true, want: []string{producer}},
+		"it ran once, too":         {once: true, ran: 4e3, want: []string{producer, server}},
 		"nobody knows":             {ran: -1, want: []string{producer, server}},
 		"it leaves":                {leaves: true, want: []string{producer, server}},
 		"there is no other thread": {alone: true, want: []string{server}},
@@ -194,7 +197,9 @@ func TestAThreadThatStandsStillIsNotWaitedFor(t *testing.T) {
 		for i := range timeline.Nanos(10) {
 			b.Set(main, i*turn, get, timeline.StateWaiting, false)
 			b.SetWait(main, i*turn, timeline.WaitLock, 0)
-			b.Set(main, i*turn+turn*9/10, line(9), timeline.StatePython, false)
+			if !test.once || i == 9 {
+				b.Set(main, i*turn+turn*9/10, line(9), timeline.StatePython, false)
+			}
 		}
 		if !test.alone {
 			id := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: producer, OnCPU: 2e6}) // its loop is in one line
@@ -260,5 +265,24 @@ func TestTurnsAtTheGILAreWhereTheMainThreadWaitedMeanwhile(t *testing.T) {
 	got := findingOfID(t, &d, ThreadsTakeTurns)
 	if got.Place.Line != 8 || got.PlaceTime != 3*sec/10 || len(got.Evidence) != 1 || got.Evidence[0].Start != 7*sec/10 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A thread of which only a library's lines are known is what was waited for, where its end was, and not one that stood still.
+func TestAWaitForAThreadThatRunsCIsForThatOne(t *testing.T) {
+	const library = "/usr/lib/python3.11/threading.py"
+	b, main, line := aCell()
+	joined := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "Thread-1 (sleep)", OnCPU: 1e6})
+	daemon := b.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: "daemon"})
+	b.Set(main, 0, b.Child(line(8), b.Frame(timeline.Frame{Function: "Thread.join", File: library, Line: 9})), timeline.StateWaiting, false)
+	b.SetWait(main, 0, timeline.WaitLock, b.Object(timeline.Object{Call: "thread", Kind: timeline.ObjectThread, Holder: joined}))
+	b.Set(main, 9*sec/10, line(9), timeline.StatePython, false)
+	b.Set(joined, 0, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "Thread.run", File: library, Line: 5})), timeline.StateWaiting, false)
+	b.End(joined, 9*sec/10)
+	b.Set(daemon, 0, line(3), timeline.StateWaiting, false)
+	b.SetWait(daemon, 0, timeline.WaitSleep, 0)
+	d := Run(b.Snapshot(sec))
+	if got := findingOfID(t, &d, WaitsForThreads); len(got.Actors) != 1 || got.Actors[0].Name != "sleep" || got.Actors[0].Cause != activity.Waiting {
+		t.Errorf("%+v", got.Actors)
 	}
 }

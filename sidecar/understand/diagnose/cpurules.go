@@ -483,8 +483,16 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	}
 	// Another thread may have computed beside those whose end was waited for, but it is they that took so long.
 	m.Actors = e.own(e.bystanders.ThreadsDuring(a.Where))
-	if joined := e.own(e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread)); len(joined) > 0 && delays(joined[0].Cause) && !isOneOf(m.Actors, joined[0]) {
-		m.Actors = joined
+	if joined := e.own(e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread)); len(joined) > 0 && !isOneOf(m.Actors, joined[0]) {
+		// What it did may be unknown, as where its target is a function in C, and nobody else moved.
+		if delays(joined[0].Cause) || e.bystanders.OnlyStill(a.Where) {
+			for i := range joined {
+				if joined[i].Cause == activity.Lock && joined[i].Place == (activity.Place{}) { // by the line of threading that calls the target
+					joined[i].Cause = activity.Waiting
+				}
+			}
+			m.Actors = joined
+		}
 	}
 	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
 	if children := e.bystanders.ChildCores(a.Where); children > 0 { // which are no threads' work

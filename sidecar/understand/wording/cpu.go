@@ -261,7 +261,9 @@ func (s Scope) waitsForThreads(f diagnose.Finding) string {
 			"; the main thread waited for " + them(busy) + others + ", " + s.part(f.Time) + s.where(f) + in(f) + lock
 	}
 	text := "the main thread waited " + s.part(f.Time) + s.where(f) + in(f) + " for " + threads(f.Actors)
-	if len(f.Actors) > 0 && !(f.Cores < worthCores && computes(f.Actors[0].Cause)) { // who got no CPU did nothing
+	switch {
+	case len(f.Actors) == 0, f.Actors[0].Cause == activity.Waiting: // for what is not known
+	case !(f.Cores < worthCores && computes(f.Actors[0].Cause)): // who got no CPU did nothing
 		first := f.Actors
 		if who, time := longest(f.Actors); who != "" {
 			text, first = text+", "+time+" of it for "+who, f.Actors[:1]
@@ -329,6 +331,8 @@ func did(c activity.Cause) string {
 	switch {
 	case c == activity.Sleep:
 		return "slept"
+	case c == activity.Waiting:
+		return "waited"
 	case c == activity.Import:
 		return "imported modules"
 	case c == activity.Draw:

@@ -270,6 +270,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, hasLock(activity.Actor{Count: 1, Cause: activity.Python})),
 		with(whole, hasLock(activity.Actor{Count: 1, Name: "loader", Cause: activity.Sleep, Place: line3, Awaited: 3 * second}, activity.Actor{Count: 1, Awaited: second})),
 		with(whole, actors(0, activity.Actor{Count: 1, Name: "loader", Cause: activity.Sleep, Place: line3, Awaited: 3 * second}, activity.Actor{Count: 2, Awaited: second})),
+		with(whole, actors(0, activity.Actor{Count: 3, Name: "sleep", Cause: activity.Waiting})),
 		with(whole, actors(0, activity.Actor{Count: 2, Cause: activity.Sleep, Place: line3, Awaited: 3 * second}, activity.Actor{Count: 1, Awaited: second})),
 	},
 	diagnose.RankFailed: {
