@@ -84,11 +84,11 @@ func TestALockIsOfTheThreadThatHasIt(t *testing.T) {
 	}
 
 	beside := NewBystanders(NewStacks(rec, NewSource(rec, nil)), &rec.Threads[main])
-	a, ok := beside.AwaitedDuring([]timeline.Interval{timeline.Between(10*ms, 90*ms)}, timeline.ObjectLock)
-	if !ok || a.Name != "loader" || a.Count != 1 || a.Place.Line != 5 {
-		t.Errorf("%+v, %v", a, ok)
+	a := beside.AwaitedDuring([]timeline.Interval{timeline.Between(10*ms, 90*ms)}, timeline.ObjectLock)
+	if len(a) != 1 || a[0].Name != "loader" || a[0].Count != 1 || a[0].Place.Line != 5 || a[0].Awaited != 80*ms {
+		t.Errorf("%+v", a)
 	}
-	if a, ok := beside.AwaitedDuring([]timeline.Interval{timeline.Between(10*ms, 60*ms), timeline.Between(90*ms, 100*ms+20*ms)}, timeline.ObjectLock); ok {
+	if a := beside.AwaitedDuring([]timeline.Interval{timeline.Between(10*ms, 60*ms), timeline.Between(90*ms, 100*ms+20*ms)}, timeline.ObjectLock); len(a) > 0 {
 		t.Errorf("%+v had the lock for less than most of the time", a)
 	}
 }

@@ -72,13 +72,13 @@ func (h *History) IntervalsOf(fits func(state int) bool) []timeline.Interval {
 // to be named.
 const minActive = 0.05
 
-// ThreadsDuring is what the other threads did in some intervals, those that did
+// ThreadsDuring is what the other threads did in some intervals, in which the thread waited, those that did
 // the same at the same place together, the busiest first.
 func (c *Bystanders) ThreadsDuring(where []timeline.Interval) []Actor {
 	length := timeline.Total(where)
 	groups := make(map[Activity][]bystander)
 	used := make(map[Activity]timeline.Nanos)
-	for _, t := range c.threads {
+	for _, t := range c.mayWake(where) {
 		did, cpu, long := t.mostly(where)
 		if float64(long) < minActive*float64(length) {
 			continue
@@ -267,7 +267,8 @@ func withoutNumber(name string) string {
 // they wanted the GIL meanwhile.
 type Turns struct {
 	Threads      int
-	Active, Held timeline.Nanos // Held is the part of Active in which they waited for the GIL
+	Active, Held timeline.Nanos      // Held is the part of Active in which they waited for the GIL
+	When         []timeline.Interval // that one of them did
 }
 
 // TurnsDuring sums up who worked and who wanted the GIL in some intervals.
@@ -285,7 +286,9 @@ func (c *Bystanders) TurnsDuring(where []timeline.Interval) (sum Turns) {
 		})
 		if float64(did+wait) >= minActive*float64(length) {
 			sum.Active, sum.Held, sum.Threads = sum.Active+did+wait, sum.Held+wait, sum.Threads+1
+			sum.When = append(sum.When, t.history.IntervalsOf(func(state int) bool { return t.history.States[state].Cause == GIL })...)
 		}
 	}
+	sum.When = timeline.Common(timeline.Joined(sum.When), timeline.Joined(where))
 	return sum
 }

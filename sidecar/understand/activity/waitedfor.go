@@ -61,7 +61,11 @@ func (w *wait) decide() waitCase {
 // waitedFor reports for whom a wait was.
 func (c *Bystanders) waitedFor(st Activity, where []timeline.Interval) Cause {
 	threads, length := 0.0, max(float64(timeline.Total(where)), 1)
-	for _, t := range c.threads {
+	candidates := c.threads
+	if st.Cause != EventLoop { // a loop wakes up by itself, too
+		candidates = c.mayWake(where)
+	}
+	for _, t := range candidates {
 		active, onCPU := t.active(where)
 		if st.Cause == EventLoop && !c.isExecutors(t) { // nothing shows that a task awaits it
 			active = onCPU

@@ -170,3 +170,119 @@ func TestAWaitForALockIsForTheThreadThatHasIt(t *testing.T) {
 		}
 	}
 }
+
+// A thread that stood still in a wait of its own, whenever the main thread woke up, is not what that waited for. It may be the
+// one where it ran, where it left its wait with the main thread, and where nobody else was active.
+func TestAThreadThatStandsStillIsNotWaitedFor(t *testing.T) {
+	const producer, server = "producer", "server"
+	for name, test := range map[string]struct {
+		ran    timeline.Nanos // by the server
+		leaves bool           // it does when the main thread wakes up for the last time
+		alone  bool
+		once   bool // the main thread is not seen to wake up before the end
+		want   []string
+	}{
+		"it stands still":          {want: []string{producer}},
+		"it wakes up once":         {ran: 20e3, want: []string{producer}},
+		"it ran":                   {ran: 2e6, want: []string{producer, server}},
+		"it never ran":             {once: true, want: []string{producer}},
+		"it ran once, too":         {once: true, ran: 4e3, want: []string{producer, server}},
+		"nobody knows":             {ran: -1, want: []string{producer, server}},
+		"it leaves":                {leaves: true, want: []string{producer, server}},
+		"there is no other thread": {alone: true, want: []string{server}},
+	} {
+		b, main, line := aCell()
+		get := b.Child(line(8), b.Frame(timeline.Frame{Function: "Queue.get", File: "/usr/lib/python3.11/queue.py", Line: 9}))
+		const turn = sec / 10
+		for i := range timeline.Nanos(10) {
+			b.Set(main, i*turn, get, timeline.StateWaiting, false)
+			b.SetWait(main, i*turn, timeline.WaitLock, 0)
+			if !test.once || i == 9 {
+				b.Set(main, i*turn+turn*9/10, line(9), timeline.StatePython, false)
+			}
+		}
+		if !test.alone {
+			id := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: producer, OnCPU: 2e6}) // its loop is in one line
+			b.Set(id, 0, line(3), timeline.StateWaiting, false)
+			b.SetWait(id, 0, timeline.WaitSleep, 0)
+		}
+		id := b.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: server, OnCPU: test.ran})
+		b.Set(id, 0, line(5), timeline.StateIO, false)
+		if test.leaves {
+			b.Set(id, 9*turn+turn*9/10, line(6), timeline.StateWaiting, false)
+		}
+		d := Run(b.Snapshot(sec))
+		got := findingOfID(t, &d, WaitsForThreads)
+		var names []string
+		for _, a := range got.Actors {
+			names = append(names, a.Name)
+		}
+		slices.Sort(names)
+		if !slices.Equal(names, test.want) {
+			t.Errorf("%s: a wait for %v, want %v", name, names, test.want)
+		}
+	}
+}
+
+// Of threads that are joined in turn, that one is named first for which most of the wait was, whoever it is that stands in the
+// first line; and those that had a lock in turn likewise.
+func TestAWaitForSeveralThreadsIsForTheOneThatTakesLongest(t *testing.T) {
+	for _, kind := range []timeline.ObjectKind{timeline.ObjectThread, timeline.ObjectLock} {
+		b, main, line := aCell()
+		at := b.Child(line(8), b.Frame(timeline.Frame{Function: "Thread.join", File: "/usr/lib/python3.11/threading.py", Line: 9}))
+		b.Set(main, 0, at, timeline.StateWaiting, false)
+		for i, name := range []string{"short", "long", "other"} {
+			id := b.Thread(timeline.Thread{PID: 1, NativeID: 2 + i, Name: name})
+			b.Set(id, 0, line(3+i), timeline.StateWaiting, false)
+			b.SetWait(id, 0, timeline.WaitSleep, 0)
+			if name != "other" {
+				b.SetWait(main, timeline.Nanos(i)*4*sec/10, timeline.WaitLock, b.Object(timeline.Object{Call: "thread", Kind: kind, Holder: id}))
+			}
+		}
+		d := Run(b.Snapshot(sec))
+		got := d.Findings[0]
+		if len(got.Actors) != 2 || got.HasLock != (kind == timeline.ObjectLock) || got.Actors[0].Name != "long" || got.Actors[0].Place.Line != 4 ||
+			got.Actors[0].Awaited != 6*sec/10 || got.Actors[1].Awaited != 4*sec/10 {
+			t.Errorf("%v: %+v", kind, got)
+		}
+	}
+}
+
+// The line of threads that take turns at the GIL is that at which the main thread waited meanwhile, however long it waited for
+// others elsewhere.
+func TestTurnsAtTheGILAreWhereTheMainThreadWaitedMeanwhile(t *testing.T) {
+	b, main, line := aCell()
+	for i, at := range []timeline.Nanos{0, 7 * sec / 10} {
+		b.Set(main, at, b.Child(line(6+2*i), b.Frame(timeline.Frame{Function: "Thread.join", File: "/usr/lib/python3.11/threading.py", Line: 9})), timeline.StateWaiting, false)
+	}
+	for i, state := range []timeline.State{timeline.StatePython, timeline.StateGIL} {
+		id := b.Thread(timeline.Thread{PID: 1, NativeID: 2 + i})
+		b.Set(id, 0, line(3), timeline.StateWaiting, false)
+		b.SetWait(id, 0, timeline.WaitSleep, 0)
+		b.Set(id, 7*sec/10, line(4), state, false)
+	}
+	d := Run(b.Snapshot(sec))
+	got := findingOfID(t, &d, ThreadsTakeTurns)
+	if got.Place.Line != 8 || got.PlaceTime != 3*sec/10 || len(got.Evidence) != 1 || got.Evidence[0].Start != 7*sec/10 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A thread of which only a library's lines are known is what was waited for, where its end was, and not one that stood still.
+func TestAWaitForAThreadThatRunsCIsForThatOne(t *testing.T) {
+	const library = "/usr/lib/python3.11/threading.py"
+	b, main, line := aCell()
+	joined := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "Thread-1 (sleep)", OnCPU: 1e6})
+	daemon := b.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: "daemon"})
+	b.Set(main, 0, b.Child(line(8), b.Frame(timeline.Frame{Function: "Thread.join", File: library, Line: 9})), timeline.StateWaiting, false)
+	b.SetWait(main, 0, timeline.WaitLock, b.Object(timeline.Object{Call: "thread", Kind: timeline.ObjectThread, Holder: joined}))
+	b.Set(main, 9*sec/10, line(9), timeline.StatePython, false)
+	b.Set(joined, 0, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "Thread.run", File: library, Line: 5})), timeline.StateWaiting, false)
+	b.End(joined, 9*sec/10)
+	b.Set(daemon, 0, line(3), timeline.StateWaiting, false)
+	b.SetWait(daemon, 0, timeline.WaitSleep, 0)
+	d := Run(b.Snapshot(sec))
+	if got := findingOfID(t, &d, WaitsForThreads); len(got.Actors) != 1 || got.Actors[0].Name != "sleep" || got.Actors[0].Cause != activity.Waiting {
+		t.Errorf("%+v", got.Actors)
+	}
+}

@@ -446,14 +446,15 @@ func waitingForLock(e *evidence, a activity.Account, m *measured) {
 	}
 }
 
-// namesHolder adds the thread that had the lock which was waited for; false where none is known to have had one.
+// namesHolder adds the threads that had the lock which was waited for; false where none is known to have had one.
 func (e *evidence) namesHolder(a activity.Account, m *measured) bool {
-	holder, known := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectLock)
-	if known {
-		m.Actors, m.HasLock = e.own([]activity.Actor{holder}), true
-		m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
+	holders := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectLock)
+	if len(holders) == 0 {
+		return false
 	}
-	return known
+	m.Actors, m.HasLock = e.own(holders), true
+	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
+	return true
 }
 
 // own leaves out the places of actors that are not in the user's own code.
@@ -480,10 +481,18 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	if e.namesHolder(a, m) {
 		return
 	}
-	// Another thread may have computed beside the one whose end was waited for, but it is that which took so long.
+	// Another thread may have computed beside those whose end was waited for, but it is they that took so long.
 	m.Actors = e.own(e.bystanders.ThreadsDuring(a.Where))
-	if joined, known := e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread); known && delays(joined.Cause) && !isOneOf(m.Actors, joined) {
-		m.Actors = e.own([]activity.Actor{joined})
+	if joined := e.own(e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread)); len(joined) > 0 && !isOneOf(m.Actors, joined[0]) {
+		// What it did may be unknown, as where its target is a function in C, and nobody else moved.
+		if delays(joined[0].Cause) || e.bystanders.OnlyStill(a.Where) {
+			for i := range joined {
+				if joined[i].Cause == activity.Lock && joined[i].Place == (activity.Place{}) { // by the line of threading that calls the target
+					joined[i].Cause = activity.Waiting
+				}
+			}
+			m.Actors = joined
+		}
 	}
 	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
 	if children := e.bystanders.ChildCores(a.Where); children > 0 { // which are no threads' work
@@ -636,6 +645,10 @@ func threadsTakeTurns(e *evidence) measured {
 		return nothing
 	}
 	f := findingOf(a)
+	// It may have waited most of all for threads that slept, in another line than for these.
+	if at, time := e.main.MostDuring(turns.When); time > 0 {
+		f.Place, f.PlaceTime, f.Evidence = at, time, turns.When
+	}
 	f.Cost = turns.Held / timeline.Nanos(turns.Threads)
 	f.Count, f.Value = int64(turns.Threads), float64(turns.Held)/float64(turns.Active)
 	f.Actors = e.bystanders.ThreadsDuring(a.Where)

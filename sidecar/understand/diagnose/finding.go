@@ -67,7 +67,7 @@ type Finding struct {
 	CoreLimit float64          // of how many; 0 where not known
 
 	Actors         []activity.Actor        // those that were waited for, or that held what was waited for
-	HasLock        bool                    // the one of Actors had a lock that was waited for
+	HasLock        bool                    // Actors, one at a time, had a lock that was waited for
 	Modules        []activity.ModuleTime   // that were imported
 	Functions      []activity.FunctionTime // with most of Time, where none has half of it
 	Lines          []activity.FunctionTime // likewise, of code that is in no function

@@ -398,6 +398,9 @@ func actorObject(a activity.Actor) map[string]any {
 	if a.Exit != nil {
 		actor["exit_code"] = *a.Exit
 	}
+	if a.Awaited > 0 {
+		actor["awaited_ns"] = int64(a.Awaited)
+	}
 	if a.Queued > 0 {
 		actor["queued_share"] = a.Queued
 	}

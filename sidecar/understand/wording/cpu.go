@@ -3,6 +3,7 @@ package wording
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -244,8 +245,11 @@ func (s Scope) at(actors []activity.Actor) string {
 
 func (s Scope) waitsForThreads(f diagnose.Finding) string {
 	if f.HasLock {
-		return "the main thread waited " + s.part(f.Time) + s.where(f) + " for a lock that " + threads(f.Actors) + " had, which " +
-			did(f.Actors[0].Cause) + s.at(f.Actors)
+		text := "the main thread waited " + s.part(f.Time) + s.where(f) + " for a lock that " + threads(f.Actors) + " had"
+		if who, time := longest(f.Actors); who != "" {
+			text += ", for " + time + " " + who
+		}
+		return text + ", which " + did(f.Actors[0].Cause) + s.at(f.Actors[:1])
 	}
 	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && f.Cores >= worthCores {
 		busy, others := atWork(f.Actors)
@@ -257,13 +261,34 @@ func (s Scope) waitsForThreads(f diagnose.Finding) string {
 			"; the main thread waited for " + them(busy) + others + ", " + s.part(f.Time) + s.where(f) + in(f) + lock
 	}
 	text := "the main thread waited " + s.part(f.Time) + s.where(f) + in(f) + " for " + threads(f.Actors)
-	if len(f.Actors) > 0 && !(f.Cores < worthCores && computes(f.Actors[0].Cause)) { // who got no CPU did nothing
-		text += ", which " + did(f.Actors[0].Cause) + s.at(f.Actors)
+	switch {
+	case len(f.Actors) == 0, f.Actors[0].Cause == activity.Waiting: // for what is not known
+	case !(f.Cores < worthCores && computes(f.Actors[0].Cause)): // who got no CPU did nothing
+		first := f.Actors
+		if who, time := longest(f.Actors); who != "" {
+			text, first = text+", "+time+" of it for "+who, f.Actors[:1]
+		}
+		text += ", which " + did(f.Actors[0].Cause) + s.at(first)
 		if share := queued(f.Actors); share != "" {
 			text += " and queued for a lock " + share
 		}
 	}
 	return text
+}
+
+// longest names the first of several actors, "one (load)", and for how long it was waited for; empty where that is not known.
+func longest(actors []activity.Actor) (who, time string) {
+	if len(actors) < 2 || actors[0].Awaited == 0 {
+		return "", ""
+	}
+	who = "one"
+	if actors[0].Count > 1 {
+		who = strconv.Itoa(actors[0].Count)
+	}
+	if actors[0].Name != "" {
+		who += " (" + words.Clean(actors[0].Name, 40) + ")"
+	}
+	return who, words.Seconds(actors[0].Awaited.Seconds())
 }
 
 // worthQueueing is the share of the time of threads for which they must have waited for locks, to be said.
@@ -306,6 +331,8 @@ func did(c activity.Cause) string {
 	switch {
 	case c == activity.Sleep:
 		return "slept"
+	case c == activity.Waiting:
+		return "waited"
 	case c == activity.Import:
 		return "imported modules"
 	case c == activity.Draw:

@@ -84,9 +84,9 @@ func actors(cores float64, list ...activity.Actor) func(*diagnose.Finding) {
 }
 
 // hasLock makes the thread that was waited for one that had a lock.
-func hasLock(a activity.Actor) func(*diagnose.Finding) {
+func hasLock(list ...activity.Actor) func(*diagnose.Finding) {
 	return func(f *diagnose.Finding) {
-		f.Actors, f.HasLock, f.Cores, f.CoreLimit = []activity.Actor{a}, true, 0.5, 4
+		f.Actors, f.HasLock, f.Cores, f.CoreLimit = list, true, 0.5, 4
 	}
 }
 
@@ -268,6 +268,10 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, actors(0)),
 		with(whole, hasLock(activity.Actor{Count: 1, Name: "loader", Cause: activity.Sleep, Place: line3})),
 		with(whole, hasLock(activity.Actor{Count: 1, Cause: activity.Python})),
+		with(whole, hasLock(activity.Actor{Count: 1, Name: "loader", Cause: activity.Sleep, Place: line3, Awaited: 3 * second}, activity.Actor{Count: 1, Awaited: second})),
+		with(whole, actors(0, activity.Actor{Count: 1, Name: "loader", Cause: activity.Sleep, Place: line3, Awaited: 3 * second}, activity.Actor{Count: 2, Awaited: second})),
+		with(whole, actors(0, activity.Actor{Count: 3, Name: "sleep", Cause: activity.Waiting})),
+		with(whole, actors(0, activity.Actor{Count: 2, Cause: activity.Sleep, Place: line3, Awaited: 3 * second}, activity.Actor{Count: 1, Awaited: second})),
 	},
 	diagnose.RankFailed: {
 		with(none, func(f *diagnose.Finding) {
