@@ -66,7 +66,7 @@ func (c *Bystanders) wokeFrom(where []timeline.Interval) []timeline.Interval {
 }
 
 // stoodStill reports whether a thread was in one and the same wait from the first of some intervals until after the last, and
-// ran for too short to have come back from it at the end of each, or not at all. Its stack alone does not tell: that of a loop
+// ran for too short to have come back from it at the end of each, or not at all. Its stack alone does not show it: that of a loop
 // in one line, as time.sleep(0.1); q.put(x), is nearly always the same, too.
 func (t bystander) stoodStill(woke []timeline.Interval, end timeline.Nanos) bool {
 	if t.OnCPU < 0 || t.OnCPUAtLeast {

@@ -17,7 +17,7 @@ type EpochTimes struct {
 const (
 	// slowFirst is from what multiple of the median on an epoch's first step had something before it.
 	slowFirst = 1.5
-	// slowReads is by how many sampling intervals it must be longer: what is shorter the stacks do not tell from the training.
+	// slowReads is by how many sampling intervals it must be longer: what is shorter the stacks do not distinguish from the training.
 	slowReads = 3
 )
 
