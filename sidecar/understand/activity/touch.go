@@ -18,14 +18,14 @@ type Touch struct {
 // sleeps most readings find the thread asleep, before and after: then it is of the stack that the thread ran
 // nearest to it. owner gives the process of a thread.
 func Touches(rec *timeline.Recording, owner func(*timeline.Thread) int) []Touch {
-	sleepers := sleepersOf(rec, owner)
+	asleep := sleepersOf(rec, owner)
 	touches := make([]Touch, len(rec.Growth))
 	for i, g := range rec.Growth {
 		touches[i] = Touch{Growth: g}
 		if g.Bytes <= 0 || g.Before == timeline.RootNode || g.After == timeline.RootNode {
 			continue
 		}
-		touches[i].awake(sleepers)
+		touches[i].awake(&asleep)
 	}
 	return touches
 }
@@ -62,7 +62,7 @@ func sleepersOf(rec *timeline.Recording, owner func(*timeline.Thread) int) sleep
 }
 
 // awake leaves out the ends at which the thread slept.
-func (t *Touch) awake(all sleepers) {
+func (t *Touch) awake(all *sleepers) {
 	before := asleepAt(all.with[sleeper{t.Process, t.Before}], t.Start, t.Before)
 	after := asleepAt(all.with[sleeper{t.Process, t.After}], t.End-1, t.After)
 	switch thread := cmp.Or(before, after); {
