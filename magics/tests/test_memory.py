@@ -34,7 +34,7 @@ def profile(kernel: Kernel, cell: str) -> dict[str, Any]:
 
 
 def test_growth_is_charged_to_the_line_that_touched_the_memory(kernel: Kernel) -> None:
-    """On a busy machine a line may begin between two readings: three attempts."""
+    """On a busy machine a line may begin between two readings, or what it gives back be after the last: three attempts."""
     cell = """words = [str(n) for n in range(600_000)]
 block = b"x" * (150 << 20)
 time.sleep(0.05)
@@ -44,11 +44,11 @@ del block"""
         kernel.run("words = pages = None")  # of the attempt before
         got = profile(kernel, cell)
         grown = {row["line"]: row["grown_bytes"] / MB for row in got["lines"] if row["file"].startswith("Cell")}
-        if abs(grown.get(3, 0) - 150) < 15 and abs(grown.get(5, 0) - 80) < 15 and grown.get(4, 0) < 15:
+        reading = got["reading"]
+        released = 140 * MB < reading["released_bytes"] < 200 * MB
+        if abs(grown.get(3, 0) - 150) < 15 and abs(grown.get(5, 0) - 80) < 15 and grown.get(4, 0) < 15 and released:
             break
         assert not last, got
-    reading = got["reading"]
-    assert 140 * MB < reading["released_bytes"] < 200 * MB, reading
     assert reading["reads"] > 20, reading
     assert {row["line"]: row["text"] for row in got["lines"] if row["line"] == 3} == {3: 'block = b"x" * (150 << 20)'}
 
