@@ -33,12 +33,8 @@ def send(error: BaseException, path: str, process: bool = False) -> None:
         return
     if isinstance(error, SyntaxError) and isinstance(error.filename, str) and isinstance(error.lineno, int):
         calls.insert(0, (error.filename, error.lineno))
-    elsewhere = of_worker(error)
-    if elsewhere is None:
-        lines = line(type(error).__name__, message(error), calls)
-    else:
-        name, text, inner = elsewhere
-        lines = line(name, text, inner + calls)
+    name, text, inner = of_worker(error) or (type(error).__name__, message(error), [])
+    lines = line(name, text, inner + calls)
     child = of_child(error)
     if child is not None:
         pid, name, text, calls = child

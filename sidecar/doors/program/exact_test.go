@@ -33,6 +33,19 @@ if len(sys.argv) < 3:
     subprocess.run([sys.executable, __file__, sys.argv[1], "worker"])
 `
 
+// toolsWithRings have a folder for what processes record themselves, and keep the recording.
+func toolsWithRings(private string, rec **timeline.Recording) Tools {
+	tools := realTools()
+	tools.Folder = func() (Private, error) {
+		return Private{Socket: filepath.Join(private, "s"), StepHook: filepath.Join(private, "hook"), Rings: private, Remove: func() {}}, nil
+	}
+	tools.Analyse = func(r *timeline.Recording) (*report.View, error) {
+		*rec = r
+		return report.Build(r, nil, report.Options{})
+	}
+	return tools
+}
+
 // What the GPUs of a program and of its workers did is in its recording, each piece of work.
 func TestExactWorkOfAProgram(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
@@ -50,16 +63,8 @@ func TestExactWorkOfAProgram(t *testing.T) {
 	t.Setenv("OMNI_PERF_CUPTI_LIBRARY", fake)
 	t.Setenv("OMNI_PERF_FAKE_CUPTI", "version=130401")
 
-	private := t.TempDir()
-	tools := realTools()
-	tools.Folder = func() (Private, error) {
-		return Private{Socket: filepath.Join(private, "s"), StepHook: filepath.Join(private, "hook"), Rings: private, Remove: func() {}}, nil
-	}
 	var rec *timeline.Recording
-	tools.Analyse = func(r *timeline.Recording) (*report.View, error) {
-		rec = r
-		return report.Build(r, nil, report.Options{})
-	}
+	tools := toolsWithRings(t.TempDir(), &rec)
 	var messages, out bytes.Buffer
 	o, _ := options(t, &messages)
 	o.Exact = shim
@@ -88,15 +93,8 @@ func TestExactWorkOfAProgram(t *testing.T) {
 func TestWithoutCUDAExactWorkIsNotSilent(t *testing.T) {
 	for _, wanted := range []bool{true, false} {
 		private := t.TempDir()
-		tools := realTools()
-		tools.Folder = func() (Private, error) {
-			return Private{Socket: filepath.Join(private, "s"), StepHook: filepath.Join(private, "hook"), Rings: private, Remove: func() {}}, nil
-		}
 		var rec *timeline.Recording
-		tools.Analyse = func(r *timeline.Recording) (*report.View, error) {
-			rec = r
-			return report.Build(r, nil, report.Options{})
-		}
+		tools := toolsWithRings(private, &rec)
 		var messages bytes.Buffer
 		o, _ := options(t, &messages)
 		if wanted {

@@ -257,13 +257,14 @@ func divide(grown int64, risers []*thread, native int64) map[*thread]int64 {
 		}
 	}
 	risers = slices.DeleteFunc(slices.Clone(risers), func(t *thread) bool { return t.session.growth.rose <= 0 })
-	if len(risers) == 1 && native > 0 && risers[0].session.growth.rose*faultSize*worksWith >= grown {
-		return map[*thread]int64{risers[0]: grown} // as of a library's threads that it shares a computation with
-	}
-	if len(risers) == 1 && native == 0 {
-		t := risers[0]
-		t.session.growth.huge = t.session.growth.huge || grown-t.session.growth.rose*faultSize > evidence
-		return map[*thread]int64{t: grown}
+	if len(risers) == 1 {
+		switch t, g := risers[0], &risers[0].session.growth; {
+		case native == 0:
+			g.huge = g.huge || grown-g.rose*faultSize > evidence
+			return map[*thread]int64{t: grown}
+		case g.rose*faultSize*worksWith >= grown: // with a library's threads, which it shares a computation with
+			return map[*thread]int64{t: grown}
+		}
 	}
 	for _, t := range risers {
 		give(t, t.session.growth.rose)

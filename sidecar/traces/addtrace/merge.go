@@ -109,16 +109,21 @@ func (c converter) at(start int64) timeline.Nanos {
 // profiler stopped in it, at the end of a cell, say.
 func (c converter) steps(pid int) int {
 	all := analyses.HostSteps(c.trace)
+	if len(all) == 0 {
+		return 0
+	}
+	last := timeline.Between(c.at(all[len(all)-1].Start), c.at(all[len(all)-1].End))
 	process := max(slices.IndexFunc(c.rec.Processes, func(p timeline.Process) bool { return p.PID == pid }), 0)
-	known, ended := false, false
+	known := false
 	for _, m := range c.rec.Marks {
-		if m.Kind == "step" && m.Process == process && len(all) > 0 {
-			last := timeline.Between(c.at(all[len(all)-1].Start), c.at(all[len(all)-1].End))
-			known = true
-			ended = ended || m.End > last.Start+last.Nanos()/2 && m.End <= last.End+timeline.Nanos(afterStep)
+		if m.Kind != "step" || m.Process != process {
+			continue
+		}
+		if known = true; m.End > last.Start+last.Nanos()/2 && m.End <= last.End+timeline.Nanos(afterStep) {
+			return len(all)
 		}
 	}
-	if known && !ended {
+	if known {
 		return len(all) - 1
 	}
 	return len(all)

@@ -131,8 +131,7 @@ func runsMeanwhile(rec *timeline.Recording, id timeline.ThreadID, during timelin
 		return
 	}
 	spans := rec.Threads[id].Spans
-	first, _ := slices.BinarySearchFunc(spans, during.Start, func(s timeline.Span, at timeline.Nanos) int { return cmp.Compare(s.End, at) })
-	for _, s := range spans[first:] {
+	for _, s := range spans[firstSpan(spans, during.Start):] {
 		if s.Start >= during.End {
 			return
 		}

@@ -127,8 +127,7 @@ func othersCompute(rec *timeline.Recording, owner func(*timeline.Thread) int, th
 		if i == thread || owner(t) != process {
 			continue
 		}
-		first, _ := slices.BinarySearchFunc(t.Spans, from, func(s timeline.Span, at timeline.Nanos) int { return cmp.Compare(s.End, at) })
-		for _, s := range t.Spans[first:] {
+		for _, s := range t.Spans[firstSpan(t.Spans, from):] {
 			if s.Start >= to {
 				break
 			}

@@ -134,8 +134,7 @@ func computing(rec *timeline.Recording, process int, owner func(*timeline.Thread
 			if t.Internal || owner(t) != process {
 				continue
 			}
-			first, _ := slices.BinarySearchFunc(t.Spans, from, func(s timeline.Span, at timeline.Nanos) int { return cmp.Compare(s.End, at) })
-			for _, s := range t.Spans[first:] {
+			for _, s := range t.Spans[firstSpan(t.Spans, from):] {
 				if s.Start >= to {
 					break
 				}

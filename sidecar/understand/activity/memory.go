@@ -57,11 +57,11 @@ type GrowthSum struct {
 // first, and for each process. What grew between two readings at which a thread was in different
 // lines is charged to both in equal parts, and is uncertain; nothing is to one in which it slept. What is given back and kept is judged when a process's own code
 // has ended (CodeEnd): the interpreter then gives back all.
-func Memory(rec *timeline.Recording, owner func(*timeline.Thread) int, own func(timeline.FrameID) bool, codeEnd func(process int) timeline.Nanos) ([]GrowthLine, []GrowthSum) {
+func Memory(rec *timeline.Recording, touches []Touch, own func(timeline.FrameID) bool, codeEnd func(process int) timeline.Nanos) ([]GrowthLine, []GrowthSum) {
 	lines := make(map[awaitKey]*GrowthLine)
 	sums := make(map[int]*GrowthSum)
 	held := atPeak(rec.Growth)
-	for i, g := range Touches(rec, owner) {
+	for i, g := range touches {
 		sum := sums[g.Process]
 		if sum == nil {
 			sum = &GrowthSum{Process: g.Process}

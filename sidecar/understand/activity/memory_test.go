@@ -35,7 +35,7 @@ func TestGrowthIsByTheInnermostOwnLine(t *testing.T) {
 		b.AddGrowth(g)
 	}
 	rec := b.Snapshot(10 * s)
-	lines, sums := Memory(rec, ofItsProcess, func(id timeline.FrameID) bool { return rec.Frames[id].File == "app.py" }, func(int) timeline.Nanos { return rec.Duration })
+	lines, sums := memoryOf(rec, func(id timeline.FrameID) bool { return rec.Frames[id].File == "app.py" }, func(int) timeline.Nanos { return rec.Duration })
 	if len(lines) != 2 || lines[0].Place != (Place{"app.py", 3}) || lines[0].Grown != 12*mb || lines[0].Uncertain != 2*mb {
 		t.Errorf("got %+v", lines)
 	}
@@ -76,7 +76,7 @@ func TestWhatMadeThePeak(t *testing.T) {
 		}
 		b.AddGrowth(timeline.Growth{Start: timeline.Nanos(i) * s, End: timeline.Nanos(i+1) * s, Before: node, After: node, Bytes: g.bytes * mb})
 	}
-	lines, _ := Memory(b.Snapshot(20*s), ofItsProcess, func(timeline.FrameID) bool { return true }, func(int) timeline.Nanos { return 20 * s })
+	lines, _ := memoryOf(b.Snapshot(20*s), func(timeline.FrameID) bool { return true }, func(int) timeline.Nanos { return 20 * s })
 	got := make(map[int]int64)
 	for _, l := range lines {
 		got[l.Place.Line] = l.AtPeak / mb
@@ -118,14 +118,16 @@ func TestWhatIsKeptIsJudgedWhenTheOwnCodeEnds(t *testing.T) {
 		b.AddGrowth(timeline.Growth{Start: c.start, End: c.end, Ticks: c.ticks, Bytes: c.bytes * mb})
 		rec := b.Snapshot(20 * s)
 		stacks := NewStacks(rec, NewSource(rec, nil))
-		_, sums := Memory(rec, ofItsProcess, func(timeline.FrameID) bool { return true }, stacks.CodeEnd)
+		_, sums := memoryOf(rec, func(timeline.FrameID) bool { return true }, stacks.CodeEnd)
 		if got := sums[0]; (got.Released+mb/2)/mb != c.released || (got.Kept+mb/2)/mb != c.kept {
 			t.Errorf("%s: %.1f MiB given back, %.1f kept; want %d and %d", name, float64(got.Released)/float64(mb), float64(got.Kept)/float64(mb), c.released, c.kept)
 		}
 	}
 }
 
-func ofItsProcess(t *timeline.Thread) int { return t.Process }
+func memoryOf(rec *timeline.Recording, own func(timeline.FrameID) bool, codeEnd func(process int) timeline.Nanos) ([]GrowthLine, []GrowthSum) {
+	return Memory(rec, Touches(rec, func(t *timeline.Thread) int { return t.Process }), own, codeEnd)
+}
 
 // A thread that sleeps touches no memory. In a loop that takes some and then sleeps most readings find it asleep: it is of what ran
 // next to that, and uncertain.
@@ -151,7 +153,7 @@ func TestWhatSleepsTouchesNoMemory(t *testing.T) {
 		b.AddGrowth(g)
 	}
 	rec := b.Snapshot(100 * ms)
-	lines, _ := Memory(rec, ofItsProcess, func(timeline.FrameID) bool { return true }, func(int) timeline.Nanos { return rec.Duration })
+	lines, _ := memoryOf(rec, func(timeline.FrameID) bool { return true }, func(int) timeline.Nanos { return rec.Duration })
 	if len(lines) != 1 || lines[0].Place != (Place{"app.py", 2}) || lines[0].Grown != 20*mb || lines[0].Uncertain != 20*mb {
 		t.Errorf("got %+v", lines)
 	}

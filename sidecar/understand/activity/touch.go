@@ -81,21 +81,16 @@ func (t *Touch) awake(all *sleepers) {
 // asleepAt is the thread that slept at a time with a stack; nil: none did.
 func asleepAt(threads []*timeline.Thread, at timeline.Nanos, node timeline.NodeID) *timeline.Thread {
 	for _, t := range threads {
-		if i := spanAt(t, at); i < len(t.Spans) && t.Spans[i].Start <= at && t.Spans[i].Node == node && t.Spans[i].Wait == timeline.WaitSleep {
+		if i := firstSpan(t.Spans, at+1); i < len(t.Spans) && t.Spans[i].Start <= at && t.Spans[i].Node == node && t.Spans[i].Wait == timeline.WaitSleep {
 			return t
 		}
 	}
 	return nil
 }
 
-// spanAt is the first of a thread's spans that ends after a time.
-func spanAt(t *timeline.Thread, at timeline.Nanos) int {
-	i, _ := slices.BinarySearchFunc(t.Spans, at, func(s timeline.Span, at timeline.Nanos) int {
-		if s.End <= at {
-			return -1
-		}
-		return 1
-	})
+// firstSpan is the first of a thread's spans that has not ended before a time.
+func firstSpan(spans []timeline.Span, at timeline.Nanos) int {
+	i, _ := slices.BinarySearchFunc(spans, at, func(s timeline.Span, at timeline.Nanos) int { return cmp.Compare(s.End, at) })
 	return i
 }
 
@@ -128,7 +123,7 @@ const mostSpans = 1000
 // nearestOf is the stack of those that fit that a thread ran nearest to a time.
 func nearestOf(t *timeline.Thread, at timeline.Nanos, fits func(timeline.NodeID) bool) (timeline.NodeID, bool) {
 	runs := func(i int) bool { return ran(&t.Spans[i]) && fits(t.Spans[i].Node) }
-	middle := spanAt(t, at)
+	middle := firstSpan(t.Spans, at+1)
 	first, end := max(middle-mostSpans, 0), min(middle+mostSpans, len(t.Spans))
 	before, after := middle-1, middle
 	for before >= first && !runs(before) {

@@ -47,13 +47,13 @@ type SlowSteps struct {
 }
 
 const (
-	// leastReads is how many sampling intervals a phase must last in a step, or a step's excess: what is
+	// LeastReads is how many sampling intervals a phase must last in a step, or a step's excess: what is
 	// shorter is right in sum, not each time.
-	leastReads = 3
+	LeastReads = 3
 	// nearlyAll is the share of the steps, or of those that a phase was seen in, which stands for all of them.
 	nearlyAll = 0.9
-	// slowBy is from what multiple of the median on a step is slow.
-	slowBy = 1.5
+	// SlowBy is from what multiple of the median on a step is slow.
+	SlowBy = 1.5
 	// leastReason is the part of a slow step's excess that a phase must explain: a step with evaluation, a checkpoint and a
 	// log entry has no phase that explains most of it.
 	leastReason = 0.25
@@ -207,7 +207,7 @@ var inEachStep = []origin.Phase{origin.Forward, origin.Backward, origin.Optimize
 // seen in, as an evaluation or a checkpoint now and then.
 func (p *PhaseTime) perStep(each []float64, steps int, interval timeline.Nanos) {
 	slices.Sort(each)
-	sum, least := timeline.Nanos(0), leastReads*interval
+	sum, least := timeline.Nanos(0), LeastReads*interval
 	for _, part := range each {
 		sum += timeline.Nanos(part)
 	}
@@ -334,12 +334,12 @@ func slowOf(steps []*Step, interval timeline.Nanos) (slow []*Step, length timeli
 	for phase := range usual {
 		usual[phase] = middle(func(s *Step) timeline.Nanos { return s.Phases[phase] })
 	}
-	least := slowBy * float64(length)
+	least := SlowBy * float64(length)
 	if often := stat.Quantile(1-tooMany, stat.Empirical, sorted(steps, (*Step).length), nil); often >= least {
-		least = slowBy * often
+		least = SlowBy * often
 	}
 	for _, step := range steps {
-		if took := step.End - step.Start; float64(took) >= least && took-length >= leastReads*interval {
+		if took := step.End - step.Start; float64(took) >= least && took-length >= LeastReads*interval {
 			slow = append(slow, step)
 		}
 	}

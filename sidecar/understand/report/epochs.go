@@ -3,6 +3,7 @@ package report
 import (
 	"slices"
 
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
@@ -13,13 +14,6 @@ type EpochTimes struct {
 	StepTimes
 	BetweenNS int64 // before its training, beside evaluation; in no time of StepTimes
 }
-
-const (
-	// slowFirst is from what multiple of the median on an epoch's first step had something before it.
-	slowFirst = 1.5
-	// slowReads is by how many sampling intervals it must be longer: what is shorter the stacks do not distinguish from the training.
-	slowReads = 3
-)
 
 // trainingPhases are those that a step has of the training itself, wherever its epoch began: the workers that a loader starts anew are in them.
 var trainingPhases = []origin.Phase{origin.Loading, origin.Transfer, origin.Forward, origin.Backward, origin.Optimizer, origin.ZeroGrad, origin.Compilation}
@@ -62,8 +56,8 @@ func (v *View) EpochTimes() (list []EpochTimes) {
 		for n, at := range e.first {
 			s := &e.steps[at]
 			length := s.EndNS - s.StartNS
-			if usual == 0 || float64(length) < slowFirst*float64(usual) || length-usual < slowReads*v.stackInterval(s.Process) {
-				continue
+			if usual == 0 || float64(length) < diagnose.SlowBy*float64(usual) || length-usual < diagnose.LeastReads*v.stackInterval(s.Process) {
+				continue // not a slow one: there was nothing before it
 			}
 			part := length - min(max(usual, inTraining[n]), length)
 			s.StartNS += part

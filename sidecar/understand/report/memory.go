@@ -66,7 +66,8 @@ const (
 // memory fills Memory, MemoryReading and the figures of processes.
 func (b *builder) memory() {
 	own := func(id timeline.FrameID) bool { return b.names.code(b.rec.Frames[id]).Own() }
-	lines, sums := activity.Memory(b.rec, b.ownerOf, own, codeEnds(b.rec, b.source))
+	touches := activity.Touches(b.rec, b.ownerOf)
+	lines, sums := activity.Memory(b.rec, touches, own, codeEnds(b.rec, b.source))
 	grown := make(map[int]int64)
 	for _, s := range sums {
 		grown[s.Process] = s.Grown
@@ -83,7 +84,7 @@ func (b *builder) memory() {
 		})
 	}
 	slices.SortStableFunc(b.doc.Memory, func(a, b Memory) int { return cmp.Compare(b.GrownBytes, a.GrownBytes) })
-	b.doc.FunctionMemory = b.memoryFunctions()
+	b.doc.FunctionMemory = b.memoryFunctions(touches)
 	for _, s := range sums {
 		read := timeline.GrowthReading{Reads: 1}
 		if s.Process < len(b.rec.Processes) {
@@ -153,7 +154,7 @@ func (b *builder) keptMemory(sums []activity.GrowthSum) {
 
 // memoryFunctions is what grew in each function, most with what it called first. Of what grew between two readings
 // with different stacks each has half, as of lines; a function that is on both has all of it for sure.
-func (b *builder) memoryFunctions() []MemoryFunction {
+func (b *builder) memoryFunctions(touches []activity.Touch) []MemoryFunction {
 	type key struct{ process, function int }
 	sums := make(map[key]*MemoryFunction)
 	get := func(process, function int) *MemoryFunction {
@@ -169,7 +170,7 @@ func (b *builder) memoryFunctions() []MemoryFunction {
 		}
 		return list
 	}
-	for _, g := range activity.Touches(b.rec, b.ownerOf) {
+	for _, g := range touches {
 		if g.Bytes <= 0 || g.Before == timeline.RootNode && g.After == timeline.RootNode {
 			continue
 		}

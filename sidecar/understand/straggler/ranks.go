@@ -81,13 +81,15 @@ func Until(lanes []Lane, end timeline.Nanos) []Lane {
 	out := slices.Clone(lanes)
 	for i := range out {
 		lane := &out[i]
-		lane.Spans = slices.Clone(lane.Spans[:begun(lane.Spans, end, func(s Span) timeline.Interval { return s.Interval })])
-		lane.Steps = slices.Clone(lane.Steps[:begun(lane.Steps, end, func(s timeline.Interval) timeline.Interval { return s })])
-		if n := len(lane.Spans); n > 0 {
-			lane.Spans[n-1].End = min(lane.Spans[n-1].End, end)
+		lane.Spans = lane.Spans[:begun(lane.Spans, end, func(s Span) timeline.Interval { return s.Interval })]
+		lane.Steps = lane.Steps[:begun(lane.Steps, end, func(s timeline.Interval) timeline.Interval { return s })]
+		if n := len(lane.Spans); n > 0 && lane.Spans[n-1].End > end {
+			lane.Spans = slices.Clone(lane.Spans)
+			lane.Spans[n-1].End = end
 		}
-		if n := len(lane.Steps); n > 0 {
-			lane.Steps[n-1].End = min(lane.Steps[n-1].End, end)
+		if n := len(lane.Steps); n > 0 && lane.Steps[n-1].End > end {
+			lane.Steps = slices.Clone(lane.Steps)
+			lane.Steps[n-1].End = end
 		}
 	}
 	return out

@@ -360,7 +360,7 @@ static enum reason find(void) {
 #define THERE(name, arguments) && cupti.name
     FUNCTIONS(FIND) FUNCTIONS_OF_SEVERAL(FIND)
     able = version && version(&driver) == SUCCESS && driver >= DRIVER_FOR_SEVERAL FUNCTIONS_OF_SEVERAL(THERE);
-    return SUCCESS == 0 FUNCTIONS(THERE) ? FINE : NO_SYMBOL;
+    return found FUNCTIONS(THERE) ? FINE : NO_SYMBOL;
 }
 
 static enum reason load(int *failed) {
