@@ -8,8 +8,6 @@ package profiler
 
 import (
 	"context"
-	"runtime"
-	"sync"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/cupti"
 	"github.com/omni-perf/omni-perf/sidecar/measure/gpu"
@@ -23,19 +21,10 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
-// processors are what the samplers need of Go's scheduler on a machine of few CPUs. While
-// they sleep, in raw system calls, each keeps a P, and where no P is idle the scheduler's
-// watchdog takes those of threads that read /proc: it then wakes up a thousand times a
-// second, which takes 1 % of a core.
-const processors = 8
-
-var enoughProcessors = sync.OnceFunc(func() { runtime.GOMAXPROCS(max(processors, runtime.NumCPU())) })
-
 // Recorder makes the recorder of a process with all the collectors there are.
 // role is the target's in Recording.Processes; gpus opens the driver, once, when
 // it is first needed.
 func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Driver) *recorder.Recorder {
-	enoughProcessors()
 	own := &recorder.OwnThreads{}
 	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
 	stacks := &pythonStacks{spare: machine.Spare}

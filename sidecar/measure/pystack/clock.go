@@ -25,10 +25,10 @@ const (
 	jitter = 0.25
 )
 
-// clock wakes the sampler. It belongs to one goroutine on a locked thread.
+// clock wakes the worker.
 type clock struct {
+	worker   *worker
 	interval time.Duration
-	keeps    bool          // a P, however long it sleeps
 	rest     time.Duration // in place of it, if longer, until the next tick
 	due      int64         // CLOCK_MONOTONIC of the next tick
 	random   *rand.Rand
@@ -36,8 +36,8 @@ type clock struct {
 	baseAt   int64
 }
 
-func newClock(interval time.Duration) *clock {
-	c := &clock{interval: interval, random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+func newClock(worker *worker, interval time.Duration) *clock {
+	c := &clock{worker: worker, interval: interval, random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	// Take base and baseAt within the least time of each other.
 	for i, best := 0, int64(1<<62); i < 3; i++ {
 		before := timeline.Monotonic()
@@ -77,15 +77,13 @@ func (c *clock) next(now int64) (missed int64) {
 
 // sleep waits for the tick that is due; false when done is closed before.
 func (c *clock) sleep(done <-chan struct{}) bool {
-	if c.interval >= longSleep && !c.keeps {
-		timer := time.NewTimer(time.Duration(c.due - c.now()))
-		defer timer.Stop()
-		select {
-		case <-done:
-			return false
-		case <-timer.C:
-			return !ended(done)
-		}
+	if c.worker.is == modest && c.interval >= continuous || c.interval >= longSleep && !c.worker.keeps {
+		return c.worker.wait(time.Duration(c.due-c.now()), done)
+	}
+	if c.worker.is == kept {
+		c.worker.leave()
+		defer c.worker.back()
+		runtime.Gosched() // all others go on now
 	}
 	for c.interval >= continuous {
 		until := min(c.due, c.now()+int64(longSleep))

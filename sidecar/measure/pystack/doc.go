@@ -55,9 +55,9 @@
 // the longer the answer stays the same: a thread that has been asleep for long is
 // found working in C up to two and a half seconds late (probe.go, state.go, kernel.go).
 //
-// The clock is a raw clock_nanosleep on a locked thread. Being a raw call it
-// keeps a P of the Go scheduler; a process with few CPUs should set GOMAXPROCS to
-// eight at least, so that it goes on answering while it samples (clock.go).
+// The clock is a raw clock_nanosleep on a locked thread. Being a raw call it keeps a P of
+// the Go scheduler, which has eight at least meanwhile (clock.go). Where no CPU is free all
+// of the process is done by one thread, at the ticks of the target's sampler (worker.go).
 //
 // Recorded memory (Image) takes the place of a process in tests and fuzz targets.
 package pystack

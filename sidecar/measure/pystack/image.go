@@ -91,7 +91,7 @@ func RecordImage(pid int) (*Image, error) {
 	if _, err := p.Snapshot(); err != nil {
 		return nil, err
 	}
-	if err := newSession(p, timeline.NewBuilder(timeline.Options{}), SampleOptions{}).tick(); err != nil {
+	if err := newSession(p, timeline.NewBuilder(timeline.Options{}), SampleOptions{}, &worker{}).tick(); err != nil {
 		return nil, err
 	}
 	for _, tid := range k.tasks() {

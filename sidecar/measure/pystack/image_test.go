@@ -235,7 +235,7 @@ func FuzzImage(f *testing.F) {
 				return
 			}
 		}
-		s := newSession(p, timeline.NewBuilder(timeline.Options{}), SampleOptions{})
+		s := newSession(p, timeline.NewBuilder(timeline.Options{}), SampleOptions{}, &worker{})
 		for range 3 {
 			if s.tick() != nil {
 				return

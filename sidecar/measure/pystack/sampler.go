@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -194,12 +193,10 @@ func (s *Sampler) drop(m *session, err error) {
 
 // Run samples until ctx ends.
 func (s *Sampler) Run(ctx context.Context) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	away := newApart(ownThread{})
-	defer away.end()
-	s.clock = newClock(s.opts.Interval)
-	s.cpu, s.at = timeline.ThreadCPU(), s.clock.now()
+	worker := newWorker(false)
+	defer worker.end()
+	s.clock = newClock(worker, s.opts.Interval)
+	s.cpu, s.at = worker.cpu(), s.clock.now()
 	s.begun = s.at
 	defer func() {
 		s.mu.Lock()
@@ -214,22 +211,24 @@ func (s *Sampler) Run(ctx context.Context) {
 	}()
 	for ctx.Err() == nil {
 		if s.catchUp(); len(s.members) == 0 {
+			worker.be(idle)
 			select {
 			case <-ctx.Done():
 			case <-s.wake:
 			}
 			s.clock.due = s.clock.now()
+			worker.suit(time.Duration(s.clock.due-s.begun), s.opts.Spare)
 			continue
 		}
 		if !s.clock.sleep(ctx.Done()) {
 			return
 		}
 		s.tick()
-		if away.due(s.clock.now()) {
-			away.leave(s.cpus())
+		if worker.due(s.clock.now()) {
+			worker.away.leave(s.cpus())
 		}
 		now := s.clock.now()
-		away.missed(s.clock.next(now), now)
+		worker.missed(s.clock.next(now), now)
 	}
 }
 
@@ -276,7 +275,7 @@ func (s *Sampler) tick() {
 	if now-s.at < upkeepEvery {
 		return
 	}
-	cpu := timeline.ThreadCPU()
+	cpu := s.clock.worker.cpu()
 	if s.reads > 0 {
 		spent := cpu - s.cpu - time.Duration(s.ticks)*wakeCost
 		s.cost = (s.cost + max(spent/time.Duration(s.reads), time.Microsecond)) / 2
@@ -284,6 +283,7 @@ func (s *Sampler) tick() {
 	s.awake = float64(s.reads) / float64(s.ticks)
 	s.cpu, s.at, s.ticks, s.reads = cpu, now, 0, 0
 	s.pace()
+	s.clock.worker.suit(time.Duration(s.at-s.begun), s.opts.Spare)
 }
 
 // pace sets the interval to what the budget allows.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -93,17 +92,15 @@ type nodeKey struct {
 
 // Sample reads the stacks of all threads again and again and writes what changes
 // to sink, until ctx is done (nil error) or the target is gone (ErrGone). It
-// locks its goroutine to an operating system thread meanwhile.
+// may lock its goroutine to an operating system thread meanwhile.
 func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (Stats, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	away := newApart(ownThread{})
-	defer away.end()
-	s := newSession(p, sink, opts)
+	worker := newWorker(true)
+	defer worker.end()
+	s := newSession(p, sink, opts, worker)
 	start := s.at
-	err := s.run(ctx, away)
+	err := s.run(ctx)
 	s.finish(start)
 	if err != nil {
 		s.lose(err)
@@ -115,16 +112,15 @@ func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (St
 }
 
 // newSession readies the threads known from before for a recording.
-func newSession(p *Process, sink Sink, opts SampleOptions) *session {
+func newSession(p *Process, sink Sink, opts SampleOptions, worker *worker) *session {
 	opts = opts.withDefaults()
-	c := newClock(opts.Interval)
-	c.keeps = true
+	c := newClock(worker, opts.Interval)
 	return startSession(p, sink, opts, c)
 }
 
 func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *session {
 	s := &session{p: p, sink: sink, opts: opts, clock: clock, first: true,
-		nodes: make(map[nodeKey]timeline.NodeID), waited: make(map[timeline.NodeID]struct{}), lanes: make(map[timeline.ThreadID]*thread), cpuStart: timeline.ThreadCPU()}
+		nodes: make(map[nodeKey]timeline.NodeID), waited: make(map[timeline.NodeID]struct{}), lanes: make(map[timeline.ThreadID]*thread), cpuStart: clock.worker.cpu()}
 	s.cpuLast = s.cpuStart
 	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
 	for _, t := range p.threads {
@@ -140,7 +136,8 @@ func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *sess
 	return s
 }
 
-func (s *session) run(ctx context.Context, away *apart) error {
+func (s *session) run(ctx context.Context) error {
+	worker := s.clock.worker
 	done := ctx.Done()
 	for {
 		if !s.clock.sleep(done) {
@@ -153,12 +150,12 @@ func (s *session) run(ctx context.Context, away *apart) error {
 			s.clock.next(s.clock.now()) // nothing was missed
 			continue
 		}
-		if away.due(s.at) {
-			away.leave(s.cpus(nil))
+		if worker.due(s.at) {
+			worker.away.leave(s.cpus(nil))
 		}
 		s.clock.rest = time.Duration(max(s.rest.until-s.at, 0))
 		missed := s.clock.next(s.clock.at(s.p.reader.times.end))
-		away.missed(missed, s.at)
+		worker.missed(missed, s.at)
 		if !s.rest.whole {
 			s.stats.Missed += missed
 		}
@@ -276,7 +273,7 @@ func (s *session) readNewcomers() error {
 // finish reports to the sink what is known only at the end.
 func (s *session) finish(start int64) {
 	s.stats.Wall = time.Duration(s.clock.now() - start)
-	s.stats.CPU = timeline.ThreadCPU() - s.cpuStart
+	s.stats.CPU = s.clock.worker.cpu() - s.cpuStart
 	s.stats.Calls = s.p.reader.mem.calls
 	s.stats.Interval = s.clock.interval
 	s.p.reader.mem.calls = 0
@@ -340,7 +337,7 @@ func (s *session) upkeep() {
 
 // keepPace adapts the interval to what the sampling costs, and keeps it at least.
 func (s *session) keepPace(least time.Duration) {
-	cpu := timeline.ThreadCPU()
+	cpu := s.clock.worker.cpu()
 	wall := time.Duration(s.at - s.pacedAt)
 	if s.clock.interval > s.opts.Interval {
 		s.slow += wall
@@ -351,6 +348,7 @@ func (s *session) keepPace(least time.Duration) {
 		s.changes = append(s.changes, timeline.IntervalChange{From: s.sink.Since(s.at), Interval: kept})
 	}
 	s.cpuLast, s.pacedAt = cpu, s.at
+	s.clock.worker.suit(time.Duration(s.at-s.begun), s.opts.Spare)
 	s.stats.CPU = cpu - s.cpuStart
 	if so := time.Duration(s.at - s.begun); so > time.Second {
 		s.noteSlow(so)

@@ -189,7 +189,7 @@ func TestSlownessIsToldFromATenthOfTheTime(t *testing.T) {
 }
 
 func TestClockMeanAndJitter(t *testing.T) {
-	c := newClock(time.Millisecond)
+	c := newClock(&worker{}, time.Millisecond)
 	c.due = 0
 	var steps []int64
 	for last := int64(0); len(steps) < 10_000; last = c.due {
