@@ -52,6 +52,7 @@ type Comparison struct {
 	Functions []Change `json:"functions"`
 	Causes    []Change `json:"causes"`
 	Steps     []Change `json:"steps"`
+	Memory    *Memory  `json:"memory"` // null where it is not known
 
 	// same numbers the functions of both sides' first runs, by index in these: what has one
 	// number is one function.
@@ -128,7 +129,8 @@ func (c *Comparison) Wall() Change { return c.Whole[0] }
 
 // IsDifferent reports whether anything differs beyond noise.
 func (c *Comparison) IsDifferent() bool {
-	return slices.ContainsFunc(c.All(), func(v Change) bool { return v.Verdict != significance.WithinNoise })
+	return slices.ContainsFunc(c.All(), func(v Change) bool { return v.Verdict != significance.WithinNoise }) ||
+		c.Memory != nil && c.Memory.Verdict != significance.WithinNoise
 }
 
 // All are the changes of all tables.
@@ -186,6 +188,7 @@ func Of(before, after []*report.View) (*Comparison, error) {
 		c.same[i] = runs[i][0].functionNumbers()
 	}
 	c.fill(gather(runs))
+	c.Memory = memoryOf(before, after)
 	return c, nil
 }
 

@@ -90,6 +90,17 @@ func ComparedMost(place string, c Change) string {
 	return fmt.Sprintf("Most of it: %s, %s.", place, words.Signed(c.by()))
 }
 
+// ComparedPeak says how the largest resident memory differs, in bytes; atLeast is of before and after.
+func ComparedPeak(before, after int64, atLeast [2]bool) string {
+	peaks := [2]string{words.Quantity(float64(before), "B"), words.Quantity(float64(after), "B")}
+	for side, least := range atLeast {
+		if least {
+			peaks[side] = "at least " + peaks[side]
+		}
+	}
+	return fmt.Sprintf("Peak memory: %s, before %s.", peaks[1], peaks[0])
+}
+
 // Sides says how often each side of a comparison was recorded.
 type Sides struct {
 	Before, After int     // runs

@@ -18,6 +18,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/twosides"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -180,4 +181,16 @@ func comparedIn(t *testing.T, html []byte) document {
 		t.Fatal(err)
 	}
 	return d
+}
+
+func TestAPeakThatDiffersIsInTheHeadline(t *testing.T) {
+	p := pairs(t)["same"]
+	p.Memory = &comparison.Memory{BeforeBytes: 127 << 20, AfterBytes: 242 << 20, Verdict: significance.More, AtLeast: [2]bool{true, false}}
+	if got := Headline(p); !strings.Contains(got, "Peak memory: 242 MiB, before at least 127 MiB.") {
+		t.Errorf("the headline is %q", got)
+	}
+	p.Memory.Verdict = significance.WithinNoise
+	if got := Headline(p); strings.Contains(got, "memory") {
+		t.Errorf("within noise it is %q", got)
+	}
 }

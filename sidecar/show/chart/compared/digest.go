@@ -73,6 +73,10 @@ func digestOf(p Pair) *digest {
 			c.finding = append(c.finding, scene.Phrase{Text: most.code, Tone: scene.Plain, Face: scene.Mono})
 		}
 	}
+	if m := p.Memory; m != nil && m.Verdict != significance.WithinNoise {
+		text := wording.ComparedPeak(m.BeforeBytes, m.AfterBytes, m.AtLeast)
+		c.finding = append(c.finding, scene.Phrase{Text: text, Tone: toneOf(m.Verdict), Face: scene.Sans})
+	}
 	c.tables = slices.DeleteFunc([]changeTable{
 		p.table("As a whole", "", p.Whole, p.figureRow),
 		p.table("GPU idle by cause", "", p.Causes, p.causeRow),
