@@ -227,6 +227,7 @@ func (s *session) tick() error {
 		}
 	}
 	s.lookAtLocks()
+	s.readQueues()
 	return nil
 }
 
