@@ -544,7 +544,7 @@ def _loaders(names: _Names) -> list[Row]:
             "epochs": row["epochs"],
             "steps": row["steps"],
             "counted_steps": row["counted_steps"],
-            **{name: (row.get("queue") or {}).get(key) for name, key in _QUEUE.items()},
+            **{name: cast("Row", row.get("queue") or {}).get(key) for name, key in _QUEUE.items()},
             "process": names.process(row["process"]),
             "rank": names.document["processes"][row["process"]]["rank"],
         }

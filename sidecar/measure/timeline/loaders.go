@@ -48,8 +48,9 @@ type loaders struct {
 	passes   map[passKey]bool
 	left     bool // some were left out
 	queues   []QueueReading
-	// Of the readings of queues one of so many is kept, so that those of a long recording are spread evenly.
-	queueStride, queueSkipped int
+	// Of the readings of a loader's queue one of so many is kept, so that those of a long recording are spread evenly.
+	queueStride int
+	queueSeen   map[int]int // readings, kept or not, by loader
 }
 
 // passKey is a pass of a thread.
@@ -98,18 +99,31 @@ func (b *Builder) ReadQueue(l Loader, r QueueReading) {
 		k.left = true
 		return
 	}
-	if k.queueSkipped++; k.queueSkipped < k.queueStride {
+	r.At, r.Loader = max(r.At, 0), k.intern(l)
+	if k.queueSeen == nil {
+		k.queueSeen, k.queueStride = make(map[int]int), 1
+	}
+	n := k.queueSeen[r.Loader]
+	if k.queueSeen[r.Loader]++; n%k.queueStride != 0 {
 		return
 	}
-	k.queueSkipped = 0
-	r.At, r.Loader = max(r.At, 0), k.intern(l)
 	if k.queues = append(k.queues, r); len(k.queues) >= maxQueueReadings {
-		kept := k.queues[:0]
-		for i := 0; i < len(k.queues); i += 2 {
-			kept = append(kept, k.queues[i])
-		}
-		k.queues, k.queueStride = kept, 2*max(k.queueStride, 1)
+		k.thinQueues()
 	}
+}
+
+// thinQueues leaves out every second reading of each queue, and of those to come.
+func (k *loaders) thinQueues() {
+	k.queueStride *= 2
+	counted := make(map[int]int)
+	kept := k.queues[:0]
+	for _, r := range k.queues {
+		if counted[r.Loader]%2 == 0 {
+			kept = append(kept, r)
+		}
+		counted[r.Loader]++
+	}
+	k.queues = kept
 }
 
 // thin leaves out every second reading, but for the first and the last of each pass.

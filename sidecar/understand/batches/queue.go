@@ -15,6 +15,12 @@ type Queue struct {
 	Most     int     // that can be: as many as the workers are asked for ahead
 }
 
+// IsEmpty reports whether the workers are too slow: most of the time there was no batch.
+func (q Queue) IsEmpty() bool { return q.Readings > 0 && q.Empty > 0.5 }
+
+// LieReady reports whether the workers are fast enough: half of the time the queue was half full, and hardly ever empty.
+func (q Queue) LieReady() bool { return q.Readings > 0 && 2*q.Median >= q.Most && q.Empty < 0.1 }
+
 // leastReadings is from how many readings on a queue is known: 20 are half a second of them, and one is a twentieth.
 const leastReadings = 20
 
