@@ -531,6 +531,9 @@ def _slow_steps(names: _Names) -> list[Row]:
     ]
 
 
+_QUEUE = {"ready_mean": "mean", "ready_median": "median", "ready_most": "most", "queue_empty": "empty"}
+
+
 def _loaders(names: _Names) -> list[Row]:
     return [
         {
@@ -541,6 +544,7 @@ def _loaders(names: _Names) -> list[Row]:
             "epochs": row["epochs"],
             "steps": row["steps"],
             "counted_steps": row["counted_steps"],
+            **{name: cast("Row", row.get("queue") or {}).get(key) for name, key in _QUEUE.items()},
             "process": names.process(row["process"]),
             "rank": names.document["processes"][row["process"]]["rank"],
         }

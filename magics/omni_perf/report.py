@@ -145,7 +145,8 @@ class Report:
         steps         start_s, end_s, name, epoch, data_wait_s, busy_s, idle_s, collective_s, source,
                       process, rank, samples, tokens
         loaders       batch_size, workers, drop_last, batches_per_step, epochs, steps,
-                      counted_steps, process, rank: of torch, that processes train with
+                      counted_steps, ready_mean, ready_median, ready_most, queue_empty,
+                      process, rank: of torch, that processes train with
         ranks         rank, process, known_s, computing_s, steps, step_s, collectives_s
         rank_lines    file, line, text, ranks, median_s, p95_s, rank, most_s, steps, above,
                       low_s, high_s, more: ranks by their time in a line per step

@@ -20,35 +20,40 @@ var errNoName = errors.New("no name to be found")
 
 // Attribute returns the address of an instance attribute's value.
 func (o *Objects) Attribute(object uint64, name string) (uint64, error) {
-	values, dict, err := o.attributes(object)
+	keys, values, _, err := o.table(object)
 	if err != nil {
 		return 0, err
+	}
+	_, value, err := o.value(keys, values, name)
+	return value, err
+}
+
+// table returns the table of an object's attributes, as value takes it, and its dictionary; 0: it has none.
+func (o *Objects) table(object uint64) (keys, values, dict uint64, err error) {
+	if values, dict, err = o.attributes(object); err != nil {
+		return 0, 0, 0, err
 	}
 	if values != 0 {
 		typ, err := ReadWord(o.mem, object+objectType)
 		if err != nil {
-			return 0, err
+			return 0, 0, 0, err
 		}
-		keys, err := ReadWord(o.mem, typ+o.layout.CachedKeys)
-		if err != nil {
-			return 0, err
-		}
-		return o.value(keys, values, name)
+		keys, err = ReadWord(o.mem, typ+o.layout.CachedKeys)
+		return keys, values, 0, err
 	}
 	if dict == 0 {
-		return 0, errNoName
+		return 0, 0, 0, errNoName
 	}
-	keys, err := ReadWord(o.mem, dict+dictKeys)
-	if err != nil {
-		return 0, err
+	if keys, err = ReadWord(o.mem, dict+dictKeys); err != nil {
+		return 0, 0, 0, err
 	}
 	if values, err = ReadWord(o.mem, dict+dictValues); err != nil {
-		return 0, err
+		return 0, 0, 0, err
 	}
 	if values != 0 && o.layout.Version.Minor >= 13 {
 		values += WordSize // its header
 	}
-	return o.value(keys, values, name)
+	return keys, values, dict, nil
 }
 
 // attributes returns where an object keeps its attributes: the address of the
@@ -73,30 +78,30 @@ func (o *Objects) attributes(object uint64) (values, dict uint64, err error) {
 	return object + 16 + WordSize, 0, nil // within the object, behind its head and theirs
 }
 
-// value looks a name up in a table of keys; values is where the values lie, or
-// 0 where each entry has its own.
-func (o *Objects) value(keys, values uint64, name string) (uint64, error) {
+// value looks a name up in a table of keys, and returns the address of its value and where that address lies; values is where
+// the values lie, or 0 where each entry has its own.
+func (o *Objects) value(keys, values uint64, name string) (place, value uint64, err error) {
 	if at, ok := o.names[named{keys, name}]; ok {
 		var entry [keysEntry]byte
 		if err := ReadAt(o.mem, at.entry, entry[:]); err == nil && Word(entry[:], 0) == at.key {
 			if values != 0 {
-				return ReadWord(o.mem, values+WordSize*at.index)
+				return o.placed(values + WordSize*at.index)
 			}
-			return Word(entry[:], WordSize), nil
+			return at.entry + WordSize, Word(entry[:], WordSize), nil
 		}
 		delete(o.names, named{keys, name})
 	}
 	var head [keysIndices]byte
 	if err := ReadAt(o.mem, keys, head[:]); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if kind := head[keysKind]; kind == 0 || kind > 2 || head[keysIndexLog] > 16 {
-		return 0, errNoName
+		return 0, 0, errNoName
 	}
 	first := keys + keysIndices + 1<<head[keysIndexLog]
 	entries := make([]byte, keysEntry*min(Word(head[:], keysCount), maxNames))
 	if err := ReadAt(o.mem, first, entries); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for i := 0; len(entries) > 0; i, entries = i+1, entries[keysEntry:] {
 		key := Word(entries, 0)
@@ -105,11 +110,16 @@ func (o *Objects) value(keys, values uint64, name string) (uint64, error) {
 		}
 		o.remember(named{keys, name}, nameAt{entry: first + keysEntry*uint64(i), key: key, index: uint64(i)})
 		if values != 0 {
-			return ReadWord(o.mem, values+WordSize*uint64(i))
+			return o.placed(values + WordSize*uint64(i))
 		}
-		return Word(entries, WordSize), nil
+		return first + keysEntry*uint64(i) + WordSize, Word(entries, WordSize), nil
 	}
-	return 0, errNoName
+	return 0, 0, errNoName
+}
+
+func (o *Objects) placed(at uint64) (place, value uint64, err error) {
+	value, err = ReadWord(o.mem, at)
+	return at, value, err
 }
 
 // named is a name that was looked up in a table of keys, and nameAt where it was: the entry holds
@@ -150,7 +160,7 @@ func (o *Objects) Slot(class uint64, name string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	descriptor, err := o.value(keys, 0, name)
+	_, descriptor, err := o.value(keys, 0, name)
 	if err != nil {
 		return 0, err
 	}

@@ -54,6 +54,9 @@ type loading struct {
 	readAt  int64 // CLOCK_MONOTONIC of the last reading
 	passes  int   // so far
 	passing map[uint64]passing
+
+	queues    []*batchQueue // of workers, that are read from time to time …
+	queuesDue int64         // … next then; CLOCK_MONOTONIC
 }
 
 // passing is a pass over a loader, by the address of its iterator.
@@ -63,6 +66,7 @@ type passing struct {
 	loader        timeline.Loader
 	samples       int64
 	tries         int // to find out how many samples it has: its sampler may not have begun
+	queueTries    int // to find the queue of its workers
 }
 
 // readLoader reads the iterator of torch's loader where a thread's stack, which was just read, is in one.
@@ -95,12 +99,20 @@ func (s *session) readIterator(t *thread, f *frame) {
 	}
 	seed, _ := r.integer(iterator, "_base_seed", math.MaxInt64)
 	now, going := known.passing[iterator]
+	if !going || now.seed != seed {
+		known.forgetQueue(iterator)
+	}
 	if !going || now.seed != seed || yielded < now.yielded {
 		now = passing{seed: seed, pass: known.passes, loader: r.loader(iterator)}
 	}
 	if now.samples == 0 && now.tries < maxLengthTries {
 		now.samples = r.passSamples(iterator)
 		now.tries++
+	}
+	if now.queueTries < maxQueueTries && now.loader.Workers > 0 {
+		if now.queueTries++; s.watchQueue(t, iterator, now.loader) {
+			now.queueTries = 0
+		}
 	}
 	now.yielded = yielded
 	if now.pass == known.passes {
@@ -125,6 +137,9 @@ func (r *reader) stillCalls(f *frame, self uint64) bool {
 func (r *reader) loader(iterator uint64) (l timeline.Loader) {
 	if workers, ok := r.integer(iterator, "_num_workers", maxWorkers); ok {
 		l.Workers = int(workers)
+	}
+	if prefetch, ok := r.integer(iterator, "_prefetch_factor", maxPrefetch); ok && l.Workers > 0 {
+		l.Prefetch = int(prefetch)
 	}
 	kind, ok := r.integer(iterator, "_dataset_kind", 1)
 	if l.Stream = kind == 1; !ok {

@@ -62,7 +62,7 @@ func checkLoaders(t *retry.Attempt, python string) {
 		}
 		w, l := &want[pass], rec.Loaders[r.Loader]
 		l.Process, l.Thread, l.ID = 0, 0, 0
-		if expected := (timeline.Loader{Batch: w.Batch, Workers: w.Workers, DropLast: w.DropLast, Stream: w.Stream}); l != expected {
+		if expected := (timeline.Loader{Batch: w.Batch, Workers: w.Workers, Prefetch: 2 * min(w.Workers, 1), DropLast: w.DropLast, Stream: w.Stream}); l != expected {
 			t.Errorf("pass %d is over %+v, want %+v", pass, l, expected)
 		}
 		if r.Yielded != int64(call) {

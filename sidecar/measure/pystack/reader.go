@@ -50,12 +50,14 @@ type reader struct {
 	mem     *counted
 	l       *cpython.Layout
 	objects *cpython.Objects
-	codes   *codeCache
-	seen    seenCalls
-	survey  survey
-	checks  codeChecks
-	last    attempt // its slices are used by the next one
-	number  uint32  // of attempts, counted by their copies
+
+	smallInts map[uint64]int64 // by address: ints that are never freed
+	codes     *codeCache
+	seen      seenCalls
+	survey    survey
+	checks    codeChecks
+	last      attempt // its slices are used by the next one
+	number    uint32  // of attempts, counted by their copies
 	// replacedAt is the attempt in which a code object was last found to be another one.
 	replacedAt uint32
 }

@@ -64,6 +64,7 @@ type session struct {
 	growth  growth
 	blocked blocked
 	locks   locks
+	queues  bool // of a loader's workers were found
 
 	upkeepAt, cpuAt int64
 	pacedAt         int64 // when the interval was last looked at
@@ -224,6 +225,7 @@ func (s *session) tick() error {
 		}
 	}
 	s.lookAtLocks()
+	s.readQueues()
 	return nil
 }
 

@@ -24,6 +24,7 @@ type Sink interface {
 	EndLost(pid int, at timeline.Nanos)
 	AddGrowth(timeline.Growth)
 	ReadLoader(timeline.Loader, timeline.LoaderReading)
+	ReadQueue(timeline.Loader, timeline.QueueReading)
 	BeginGap(pid int, at timeline.Nanos, reason timeline.GapReason)
 	EndGap(pid int, at timeline.Nanos)
 	Track(timeline.TrackSpec) *timeline.TrackWriter

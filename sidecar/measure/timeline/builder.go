@@ -438,6 +438,7 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	rec.Growth = cutGrowth(b.growth, 0, at, func(process int) int { return process })
 	rec.Work = cutWork(b.rec.Work, 0, at)
 	rec.Loaders, rec.Batches = slices.Clone(b.loaders.list), cutLoaderReadings(b.loaders.readings, 0, at)
+	rec.Queues = cutQueueReadings(b.loaders.queues, 0, at)
 	if b.loaders.left {
 		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "data loaders", "more loaders, or passes over them, than are kept; later ones are left out"})
 	}

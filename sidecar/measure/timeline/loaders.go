@@ -7,6 +7,7 @@ type Loader struct {
 	ID       uint64 // the address of what makes its batches: the same at each pass
 	Batch    int    // samples of a whole batch; 0: not known, or batches differ
 	Workers  int    // processes that load for it; 0: it loads in the thread itself
+	Prefetch int    // batches that each of them is asked for ahead; 0: not known, or there are none
 	DropLast bool
 	// Stream means that its dataset is an iterable one: each worker ends with a batch of its own that may be short.
 	Stream bool
@@ -21,10 +22,20 @@ type LoaderReading struct {
 	Samples int64 // of the whole pass; 0: not known
 }
 
+// QueueReading is how many batches of a loader's workers were made and not yet taken by the process that iterates, at a time
+// when at least one more was asked of the workers, and the loop took one later.
+type QueueReading struct {
+	At     Nanos
+	Loader int // index in Recording.Loaders
+	Ready  int // batches
+}
+
 const (
 	maxLoaders = 1 << 10
 	// maxLoaderReadings bounds those of a recording, of all processes together: 2.6 MB.
 	maxLoaderReadings = 1 << 16
+	// maxQueueReadings bounds those of the queues of all loaders together: 22 minutes of one at 50 a second, then half as many.
+	maxQueueReadings = 1 << 16
 	// maxPasses bounds the passes of a recording, of which the first and the last reading are kept.
 	maxPasses = maxLoaderReadings / 4
 )
@@ -36,6 +47,10 @@ type loaders struct {
 	readings []LoaderReading // in order of time for each thread
 	passes   map[passKey]bool
 	left     bool // some were left out
+	queues   []QueueReading
+	// Of the readings of a loader's queue one of so many is kept, so that those of a long recording are spread evenly.
+	queueStride int
+	queueSeen   map[int]int // readings, kept or not, by loader
 }
 
 // passKey is a pass of a thread.
@@ -46,24 +61,69 @@ func (b *Builder) ReadLoader(l Loader, r LoaderReading) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	k := &b.loaders
-	if k.of == nil {
-		k.of, k.passes = make(map[Loader]int), make(map[passKey]bool)
+	if k.passes == nil {
+		k.passes = make(map[passKey]bool)
 	}
-	id, known := k.of[l]
+	_, known := k.of[l]
 	pass := passKey{l.Process, l.Thread, r.Pass}
 	if !known && len(k.list) >= maxLoaders || !k.passes[pass] && len(k.passes) >= maxPasses {
 		k.left = true
 		return
 	}
-	if !known {
-		id = len(k.list)
-		k.list, k.of[l] = append(k.list, l), id
-	}
 	k.passes[pass] = true
-	r.At, r.Loader = max(r.At, 0), id
+	r.At, r.Loader = max(r.At, 0), k.intern(l)
 	if k.readings = append(k.readings, r); len(k.readings) > maxLoaderReadings {
 		k.thin()
 	}
+}
+
+func (k *loaders) intern(l Loader) int {
+	id, known := k.of[l]
+	if known {
+		return id
+	}
+	if k.of == nil {
+		k.of = make(map[Loader]int)
+	}
+	id = len(k.list)
+	k.list, k.of[l] = append(k.list, l), id
+	return id
+}
+
+// ReadQueue takes what was read of the queue of a loader's workers; r.Loader is filled in. The calls for one loader come in order of time.
+func (b *Builder) ReadQueue(l Loader, r QueueReading) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := &b.loaders
+	if _, known := k.of[l]; !known && len(k.list) >= maxLoaders {
+		k.left = true
+		return
+	}
+	r.At, r.Loader = max(r.At, 0), k.intern(l)
+	if k.queueSeen == nil {
+		k.queueSeen, k.queueStride = make(map[int]int), 1
+	}
+	n := k.queueSeen[r.Loader]
+	if k.queueSeen[r.Loader]++; n%k.queueStride != 0 {
+		return
+	}
+	if k.queues = append(k.queues, r); len(k.queues) >= maxQueueReadings {
+		k.thinQueues()
+	}
+}
+
+// thinQueues leaves out every second reading of each queue, and of those to come.
+func (k *loaders) thinQueues() {
+	k.queueStride *= 2
+	counted := make(map[int]int)
+	kept := k.queues[:0]
+	for _, r := range k.queues {
+		if counted[r.Loader]%2 == 0 {
+			kept = append(kept, r)
+		}
+		counted[r.Loader]++
+	}
+	k.queues = kept
 }
 
 // thin leaves out every second reading, but for the first and the last of each pass.
@@ -90,6 +150,17 @@ func (k *loaders) thin() {
 
 // cutLoaderReadings keeps what was read between two times.
 func cutLoaderReadings(all []LoaderReading, from, to Nanos) (out []LoaderReading) {
+	for _, r := range all {
+		if r.At >= from && r.At <= to {
+			r.At -= from
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// cutQueueReadings keeps what was read between two times.
+func cutQueueReadings(all []QueueReading, from, to Nanos) (out []QueueReading) {
 	for _, r := range all {
 		if r.At >= from && r.At <= to {
 			r.At -= from

@@ -46,3 +46,27 @@ func TestTooManyPassesAreNoted(t *testing.T) {
 		t.Errorf("%d readings, notes %+v", len(rec.Batches), rec.Notes)
 	}
 }
+
+// Readings of queues are spread evenly over a long recording.
+func TestReadingsOfQueuesAreThinnedAndCut(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	const count = 5*maxQueueReadings + 77
+	for n := range count {
+		b.ReadQueue(Loader{Workers: n % 2}, QueueReading{At: Nanos(n), Ready: n % 7})
+	}
+	rec := b.Snapshot(count)
+	if len(rec.Loaders) != 2 || len(rec.Queues) < maxQueueReadings/2 || len(rec.Queues) >= maxQueueReadings {
+		t.Fatalf("%d loaders, %d readings", len(rec.Loaders), len(rec.Queues))
+	}
+	last := map[int]Nanos{0: -16, 1: -15}
+	for i, r := range rec.Queues {
+		if int(r.At)%7 != r.Ready || r.At-last[r.Loader] != 16 {
+			t.Fatalf("reading %d is %+v, %d after the one before", i, r, r.At-last[r.Loader])
+		}
+		last[r.Loader] = r.At
+	}
+	cell := rec.Slice(1000, 2000)
+	if first := cell.Queues[0]; len(cell.Queues) < 1000/8 || first.At < 0 || first.At > 16 || (int(first.At)+1000)%7 != first.Ready {
+		t.Errorf("%d readings in a cell, the first %+v", len(cell.Queues), first)
+	}
+}

@@ -577,6 +577,7 @@ type Recording struct {
 	Growth       []Growth        // of resident memory, in order of time
 	Loaders      []Loader        // of torch, that threads iterated over
 	Batches      []LoaderReading // of each thread in order of time
+	Queues       []QueueReading  // of each loader in order of time
 	Sources      []Source
 	GPUs         []GPU        // by index
 	Work         []DeviceWork // of devices, where a source delivers it

@@ -40,6 +40,7 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 	out.Growth = cutGrowth(r.Growth, from, to, place)
 	out.Work = cutWork(r.Work, from, to)
 	out.Loaders, out.Batches = cutLoaders(r.Loaders, place), cutLoaderReadings(r.Batches, from, to)
+	out.Queues = cutQueueReadings(r.Queues, from, to)
 	for i := range r.Processes {
 		if i < len(index) && index[i] >= 0 {
 			m := &out.Processes[index[i]].Memory

@@ -49,6 +49,13 @@ func TestEpochsAreComparedByTheirPace(t *testing.T) {
 	if at := slices.IndexFunc(r.Tracks, func(t report.Track) bool { return t.ID == report.PaceSamples }); at < 0 || r.Tracks[at].Source != "steps, DataLoader" {
 		t.Errorf("the pace's tracks are %+v", r.Tracks)
 	}
+	d.Loaders[0].Queue = batches.Queue{Readings: 50, Mean: 0.125, Empty: 0.9, Most: 8}
+	if r, err = report.Build(&timeline.Recording{Duration: at}, d, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if note := stepsTable(r, 12).note; !strings.HasSuffix(note, " · 0.1 of 8 batches ready in the workers' queue on average, none for 90 % of the time") {
+		t.Errorf("the heading of the steps is %q", note)
+	}
 	d.Loaders[0].PerStep = 4
 	if r, err = report.Build(&timeline.Recording{Duration: at}, d, report.Options{}); err != nil || samplesBy(r) != "4 batches of 32 samples a step, by the DataLoader" {
 		t.Errorf("with gradient accumulation the samples are by %q, %v", samplesBy(r), err)

@@ -328,9 +328,16 @@ func (m *maker) loaders() Table {
 	t := Table{Name: "loaders", About: "loaders of torch that processes train with, as their iterators show in memory", Columns: []Column{
 		{"batch_size", "samples of a whole batch; none: not known, or batches differ"}, {"workers", "processes that load"}, {"drop_last", "whether a last batch that is not whole is left out"},
 		{"batches_per_step", "none: not known"}, {"epochs", "passes by which steps are numbered"}, {"steps", "made in passes over it"}, {"counted_steps", "whose samples are by its batches"},
+		{"ready_mean", "batches that lay ready in the queue of its workers, on average; none: not known"}, {"ready_median", "likewise, half of the time no more"},
+		{"ready_most", "that there can be"}, {"queue_empty", "share of the time with none"},
 		{"process", "that trains with it"}, {"rank", "of the process"}}}
 	for _, l := range m.Loaders {
+		queue := []any{nil, nil, nil, nil}
+		if q := l.Queue; q != nil {
+			queue = []any{q.Mean, q.Median, q.Most, q.Empty}
+		}
 		t.Rows = append(t.Rows, []any{optional(l.BatchSize), l.Workers, l.DropLast, optional(l.BatchesPerStep), l.Epochs, l.Steps, l.CountedSteps,
+			queue[0], queue[1], queue[2], queue[3],
 			m.process(l.Process), optional(m.Processes[l.Process].Rank)})
 	}
 	return t

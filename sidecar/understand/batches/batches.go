@@ -22,6 +22,7 @@ type Loader struct {
 	Epochs  int // passes over it that its steps are numbered by
 	Steps   int // of these
 	Counted int // of these, those whose samples are known by it
+	Queue   Queue
 }
 
 // Worked is what a step worked on, as far as it is known.
@@ -61,6 +62,7 @@ func Of(rec *timeline.Recording, process int, steps []Step) (loaders []Loader, w
 	bound(passes, loaders, index, len(steps))
 	whole := within(passes, steps)
 	passes, sure := complete(passes, steps, func(p *pass) *Loader { return &loaders[index[p.loader]] })
+	queues(rec, index, loaders, steps[0].Start)
 	worked = make([]Worked, len(steps))
 	made := 0
 	for i, p := range passes {

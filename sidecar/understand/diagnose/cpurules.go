@@ -10,6 +10,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/batches"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
@@ -324,9 +325,25 @@ func loading(e *evidence, a activity.Account, m *measured) {
 		if m.Advice != KeepWorkers && hadNoTask(m.Actors) {
 			m.Advice = NoAdvice // they are not what is too slow
 		}
+		if m.Queue = e.queue(); m.Advice != KeepWorkers && m.Queue.LieReady() {
+			m.Advice = NoAdvice // nor where there are batches
+		}
 	case m.Advice == WorkersOnCPU || m.Advice == WorkersThatWait:
 		m.Against = e.covered(a)
 	}
+}
+
+// queue is that of the workers of the loader that the process in question trains with; of several that which was read most.
+func (e *evidence) queue() (most batches.Queue) {
+	if e.main.Thread == nil {
+		return most
+	}
+	for _, l := range e.diagnosis.Loaders {
+		if l.Process == e.main.Thread.Process && l.Queue.Readings > most.Readings {
+			most = l.Queue
+		}
+	}
+	return most
 }
 
 // mostlyWaits reports whether the main thread waited for most of some intervals, for a disk or a network, say: in other

@@ -5,6 +5,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/batches"
 	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 )
@@ -67,6 +68,7 @@ type Finding struct {
 	CoreLimit float64          // of how many; 0 where not known
 
 	Actors         []activity.Actor        // those that were waited for, or that held what was waited for
+	Queue          batches.Queue           // of the loader's workers that were waited for; no Readings: it is not known
 	HasLock        bool                    // Actors, one at a time, had a lock that was waited for
 	Modules        []activity.ModuleTime   // that were imported
 	Functions      []activity.FunctionTime // with most of Time, where none has half of it

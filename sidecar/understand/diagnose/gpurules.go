@@ -36,6 +36,11 @@ func (e *evidence) idleOfKind(kind activity.Kind) measured {
 	if f.Advice == CompileOnce {
 		f.Advice = e.adviceOnCompiling(f.Place)
 	}
+	if f.Cause == activity.LoadWorker {
+		if f.Queue = e.queue(); f.Queue.LieReady() {
+			f.Advice = NoAdvice
+		}
+	}
 	f.Evidence = e.idleEvidence(f)
 	return measured{Finding: f, low: e.share(k.Low), lost: f.Value}
 }

@@ -175,3 +175,37 @@ func TestALoaderWithoutWorkersIsNotWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// Workers whose batches lie ready are not too slow; an empty queue shows that they are.
+func TestTheQueueOfAWaitForWorkers(t *testing.T) {
+	const ms = sec / 1000
+	for _, test := range []struct {
+		ready, gpus int
+		want        Advice
+	}{{0, 0, FasterOnCPU}, {1, 0, FasterOnCPU}, {3, 0, NoAdvice}, {0, 1, SpeedUpWorkers}, {3, 1, NoAdvice}} {
+		const steps = 40
+		s := scene{acts: []act{{70 * ms, 1, dataloaderFile, workers, timeline.StateWaiting, 0}, {30 * ms, 8, "", "", timeline.StatePython, 90}}, times: steps, gpus: test.gpus,
+			change: func(b *timeline.Builder) {
+				loader := timeline.Loader{ID: 1, Batch: 8, Workers: 2, Prefetch: 2}
+				for i := range steps {
+					at := timeline.Nanos(i) * 100 * ms
+					b.Mark(timeline.Mark{Kind: "step", Start: at, End: at + 100*ms})
+					b.ReadLoader(loader, timeline.LoaderReading{At: at + ms, Pass: 1, Yielded: int64(i)})
+					b.ReadQueue(loader, timeline.QueueReading{At: at + 2*ms, Ready: test.ready})
+				}
+			}}
+		found := false
+		for _, f := range Run(s.record()).Findings {
+			if f.ID != LoadsData && f.ID != GPUWaitsForData {
+				continue
+			}
+			found = true
+			if f.Queue.Readings != steps || f.Queue.Median != test.ready || f.Queue.Most != 4 || f.Advice != test.want {
+				t.Errorf("%d of 4 ready, %d GPUs: %+v, %q is advised, want %q", test.ready, test.gpus, f.Queue, f.Advice, test.want)
+			}
+		}
+		if !found {
+			t.Errorf("%d ready, %d GPUs: no finding", test.ready, test.gpus)
+		}
+	}
+}

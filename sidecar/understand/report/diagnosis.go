@@ -331,6 +331,9 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 			text("message", e.Message)
 		}
 	}
+	if q := f.Queue; q.Readings > 0 {
+		args["queue_empty"], args["queue_median"], args["queue_most"] = q.Empty, q.Median, q.Most
+	}
 	text("advice", string(f.Advice))
 	if f.AtLeast {
 		args["at_least"] = true

@@ -16,6 +16,18 @@ type Loader struct {
 	Epochs         int  `json:"epochs"`           // passes, which steps are numbered by; 0: the numbers are the program's, or there are none
 	Steps          int  `json:"steps"`            // made in these passes
 	CountedSteps   int  `json:"counted_steps"`    // of these, those whose samples are by the loader
+	// Queue is absent where it was not read: with no workers, and in reports of older programs.
+	Queue *LoaderQueue `json:"queue,omitempty"`
+}
+
+// LoaderQueue is how many batches that a loader's workers had made lay ready, not yet taken, by readings that are spread over the time in which
+// the workers were asked for more.
+type LoaderQueue struct {
+	Readings int     `json:"readings"`
+	Mean     float64 `json:"mean"`
+	Median   int     `json:"median"`
+	Most     int     `json:"most"`  // that there can be: prefetch_factor times workers
+	Empty    float64 `json:"empty"` // share of the readings with none, 0..1
 }
 
 // loaders fills Loaders.
@@ -27,6 +39,9 @@ func (b *builder) loaders(d *diagnose.Diagnosis) {
 		}
 		if l.PerStep > 0 {
 			row.BatchesPerStep = pointer(l.PerStep)
+		}
+		if q := l.Queue; q.Readings > 0 {
+			row.Queue = &LoaderQueue{Readings: q.Readings, Mean: q.Mean, Median: q.Median, Most: q.Most, Empty: q.Empty}
 		}
 		b.doc.Loaders = append(b.doc.Loaders, row)
 	}
@@ -47,6 +62,12 @@ func (c *checker) loaders() {
 		}
 		c.must(l.BatchSize == nil || *l.BatchSize > 0, "loaders.batch_size is not positive")
 		c.must(l.BatchesPerStep == nil || *l.BatchesPerStep > 0, "loaders.batches_per_step is not positive")
+		if q := l.Queue; q != nil {
+			c.must(q.Readings > 0, "loaders.queue has no readings")
+			c.count("loaders.queue.median", q.Median)
+			c.must(q.Mean >= 0 && q.Mean <= float64(q.Most) && q.Median <= q.Most, "loaders.queue has more batches than there can be")
+			c.must(q.Empty >= 0 && q.Empty <= 1, "loaders.queue.empty is no share")
+		}
 		c.must(l.CountedSteps <= l.Steps, "loaders counts the samples of more steps than there are")
 	}
 }

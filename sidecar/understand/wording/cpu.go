@@ -84,11 +84,22 @@ func (s Scope) displaying(f diagnose.Finding) string {
 func (s Scope) loadsData(f diagnose.Finding) string {
 	switch f.Cause {
 	case activity.LoadWorker:
-		return "waited " + s.part(f.Time) + " for the data loader's workers" + s.where(f) + s.work(f.Actors)
+		return "waited " + s.part(f.Time) + " for the data loader's workers" + s.where(f) + s.work(f.Actors) + queue(f)
 	case activity.LoadSampler:
 		return "the data loader's sampler took " + s.part(f.Time) + s.where(f)
 	}
 	return "loading data took " + s.part(f.Time) + s.where(f) + covered(f)
+}
+
+// queue says how full that of a loader's workers was, where that shows whether they are too slow.
+func queue(f diagnose.Finding) string {
+	switch q := f.Queue; {
+	case q.IsEmpty():
+		return "; their queue was empty for " + words.Percent(q.Empty) + " of the time"
+	case q.LieReady():
+		return fmt.Sprintf("; half of the time %d of %s or more lay ready in their queue", q.Median, words.Plural(q.Most, "batch", "batches"))
+	}
+	return ""
 }
 
 // trainingLoads says of a training what loadsData says of a recording.

@@ -21,7 +21,7 @@ func theGPU(f diagnose.Finding) string {
 
 // gpuWaited is the idle time of one kind of cause.
 func (s Scope) gpuWaited(f diagnose.Finding) string {
-	return theGPU(f) + " waited " + s.part(f.Time) + bounds(f.Low, f.Time, f.High) + " " + forWhat(f) + s.where(f)
+	return theGPU(f) + " waited " + s.part(f.Time) + bounds(f.Low, f.Time, f.High) + " " + forWhat(f) + s.where(f) + queue(f)
 }
 
 // forWhat says what a GPU waited for: a cause, or a kind with its causes.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/batches"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
@@ -94,10 +95,18 @@ func waiting(c activity.Cause) diagnose.Finding {
 	return with(whole, func(f *diagnose.Finding) { f.Cause = c })
 }
 
+func noneReady(f *diagnose.Finding) {
+	f.Queue = batches.Queue{Readings: 100, Mean: 0.1, Empty: 0.93, Most: 4}
+}
+
+func manyReady(f *diagnose.Finding) {
+	f.Queue = batches.Queue{Readings: 100, Mean: 3.1, Median: 3, Most: 4}
+}
+
 // examples are findings of every id, in the forms their sentences have.
 var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.GPUWaitsForData: {
-		waiting(activity.LoadHere), waiting(activity.LoadWorker), with(most2, cause(activity.Load)),
+		waiting(activity.LoadHere), waiting(activity.LoadWorker), with(waiting(activity.LoadWorker), noneReady), with(most2, cause(activity.Load)),
 		with(none, func(f *diagnose.Finding) { f.Cause, f.Low, f.High = activity.Load, 3*second, 5*second }),
 		with(most2, func(f *diagnose.Finding) { f.Cause, f.Devices = activity.Load, []int{0, 1, 2} }),
 	},
@@ -237,7 +246,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.Tracing:         {none},
 	diagnose.Compiling:       {most2},
 	diagnose.Saving:          {most2, with(most2, call("save", "torch")), with(most2, call("load", "joblib"))},
-	diagnose.LoadsData:       {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker)), with(most2, cause(activity.LoadSampler)), with(with(most2, cause(activity.LoadHere)), covers(0.6))},
+	diagnose.LoadsData: {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker)), with(with(most2, cause(activity.LoadWorker)), noneReady),
+		with(with(most2, cause(activity.LoadWorker)), manyReady), with(most2, cause(activity.LoadSampler)), with(with(most2, cause(activity.LoadHere)), covers(0.6))},
 	diagnose.StepsSlowDown: {
 		with(none, func(f *diagnose.Finding) { f.Against = 1.4 }),
 		with(none, func(f *diagnose.Finding) { f.Against, f.Name, f.Place, f.Bytes = 1.4, "forward", line3, 3<<30 }),

@@ -2,14 +2,19 @@
 
 import contextlib
 import itertools
+import multiprocessing
+import queue
 import random
 
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 
 class DataLoader:
-    def __init__(self, dataset, batch_size=1, shuffle=False, num_workers=0, drop_last=False, batch_sampler=None, persistent_workers=False):
+    def __init__(self, dataset, batch_size=1, shuffle=False, num_workers=0, drop_last=False, batch_sampler=None, persistent_workers=False,
+                 pin_memory=False, prefetch_factor=2):
         self.dataset = dataset
+        self.pin_memory = pin_memory
+        self.prefetch_factor = prefetch_factor
         self.num_workers = num_workers
         self.persistent_workers = persistent_workers
         if batch_sampler is not None:
@@ -77,6 +82,10 @@ class _MultiProcessingDataLoaderIter(_SingleProcessDataLoaderIter):
         super().__init__(loader)
         for n in range(30):  # more attributes than share their names with other objects
             setattr(self, f"_one_of_many_{n}", n)
+        self._prefetch_factor = loader.prefetch_factor
+        self._worker_result_queue = multiprocessing.get_context("fork").Queue()
+        self._data_queue = queue.Queue() if loader.pin_memory else self._worker_result_queue
+        self._tasks_outstanding = 1
 
     def _next_data(self):
         index = next(self._sampler_iter)
