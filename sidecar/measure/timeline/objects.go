@@ -12,6 +12,8 @@ type Object struct {
 	Kind   ObjectKind
 	Name   string   // of a file its path, of a socket its peer; empty: not known, or not to be shown
 	Holder ThreadID // of a lock, who has it; of a thread that is to end, that one; -1: not in the recording
+	// Connection counts a process's sockets with one peer, from 1 on; 0: of another kind, or there were too many to keep apart.
+	Connection int
 }
 
 // IsOfThread reports whether it is another thread that is waited for, by its lock or to end.
@@ -51,7 +53,7 @@ type ObjectID uint8
 
 const (
 	maxObjects = 1<<8 - 1
-	// maxFiles is how many are listed by name; from then on the folder stands for a file.
+	// maxFiles is how many are listed by name; from then on the folder stands for a file, and a peer for its connections.
 	maxFiles = 128
 )
 
@@ -66,6 +68,10 @@ func (o *objects) id(what Object) ObjectID {
 	what.Name = clip(what.Name)
 	if id, ok := o.ids[what]; ok {
 		return id
+	}
+	if what.Connection > 0 && len(o.list) > maxFiles {
+		what.Connection = 0
+		return o.id(what)
 	}
 	if what.Kind == ObjectFile && what.Name != "" && len(o.list) > maxFiles {
 		return o.id(Object{Call: what.Call, Kind: ObjectFolder, Name: cmp.Or(path.Dir(what.Name), "/")})

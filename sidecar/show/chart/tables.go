@@ -242,6 +242,9 @@ func blockedTable(r *report.View, duration float64) table {
 		if w.Holder != nil {
 			rw.hint, rw.keeps = labels.Join(heldAt(r, w), rw.hint), true
 		}
+		if w.Connections > 1 {
+			rw.hint, rw.keeps = labels.Join(rw.hint, words.Count(int64(w.Connections))+" connections"), true
+		}
 		if w.Times > 1 {
 			rw.hint = labels.Join(rw.hint, words.Plural(w.Times, "time", "times")+", "+words.Seconds(report.Seconds(w.LongestNS))+" at once")
 		}
