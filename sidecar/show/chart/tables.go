@@ -502,12 +502,11 @@ func torchMemoryTable(r *report.View) table {
 // memoryNote is what is known of the memory of the program in all.
 func memoryNote(r *report.View) string {
 	note := ""
-	p := &r.Processes[r.Program()]
-	switch {
-	case p.PeakMemoryBytes != nil:
-		note = labels.Join(note, "peak "+words.Quantity(float64(*p.PeakMemoryBytes), "B"))
-	case p.PeakAtLeastBytes != nil:
-		note = labels.Join(note, "peak at least "+words.Quantity(float64(*p.PeakAtLeastBytes), "B"))
+	switch peak, exact := r.Processes[r.Program()].PeakMemory(); {
+	case exact:
+		note = labels.Join(note, "peak "+words.Quantity(float64(*peak), "B"))
+	case peak != nil:
+		note = labels.Join(note, "peak at least "+words.Quantity(float64(*peak), "B"))
 	}
 	for i := range r.MemoryReading {
 		m := &r.MemoryReading[i]
@@ -515,7 +514,7 @@ func memoryNote(r *report.View) string {
 			note = labels.Join(note, words.Quantity(float64(m.ReleasedBytes), "B")+" given back")
 		}
 	}
-	if kept := p.KeptBytes; kept != nil && *kept > 0 {
+	if kept := r.Processes[r.Program()].KeptBytes; kept != nil && *kept > 0 {
 		note = labels.Join(note, words.Quantity(float64(*kept), "B")+" kept")
 	}
 	return labels.Join(note, "by your own lines, whatever they called")
