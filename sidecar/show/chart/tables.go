@@ -229,7 +229,7 @@ func blockedTable(r *report.View, duration float64) table {
 	for i := range list {
 		w := &list[i]
 		seconds := report.Seconds(w.BlockedNS)
-		if len(t.rows) == maxBlocked || w.Process != r.Program() || seconds < worthBlocked*duration || seconds == 0 {
+		if len(t.rows) == maxBlocked || w.Process != r.Program() || waitedThroughout(r, w, duration) || seconds < worthBlocked*duration || seconds == 0 {
 			continue
 		}
 		rw := row{
