@@ -31,7 +31,7 @@ func TestWhatSystemCallsWaitFor(t *testing.T) {
 	})
 }
 
-// Connections that follow one another at one line are told apart, though the stack looks the same at each reading.
+// Connections that follow one another at one line are kept apart, though the stack looks the same at each reading.
 func TestNewConnectionsAreWaitedForApart(t *testing.T) {
 	python := truth.Any(t).Path
 	retry.Again(t, func(t *retry.Attempt) {
