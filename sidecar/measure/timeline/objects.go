@@ -53,14 +53,18 @@ type ObjectID uint8
 
 const (
 	maxObjects = 1<<8 - 1
-	// maxFiles is how many are listed by name; from then on the folder stands for a file, and a peer for its connections.
+	// maxFiles is how many are listed by name; from then on the folder stands for a file.
 	maxFiles = 128
+	// maxConnections is how many are kept apart; from then on a peer stands for its connections.
+	maxConnections = 64
 )
 
 // objects interns Objects; the first one stands for none.
 type objects struct {
 	list []Object
 	ids  map[Object]ObjectID
+	// connections is how many have a number.
+	connections int
 }
 
 // id of an object; 0 where there are too many.
@@ -69,7 +73,7 @@ func (o *objects) id(what Object) ObjectID {
 	if id, ok := o.ids[what]; ok {
 		return id
 	}
-	if what.Connection > 0 && len(o.list) > maxFiles {
+	if what.Connection > 0 && o.connections == maxConnections {
 		what.Connection = 0
 		return o.id(what)
 	}
@@ -81,6 +85,9 @@ func (o *objects) id(what Object) ObjectID {
 	}
 	if len(o.list) > maxObjects {
 		return 0
+	}
+	if what.Connection > 0 {
+		o.connections++
 	}
 	id := ObjectID(len(o.list))
 	o.list = append(o.list, what)
