@@ -21,7 +21,7 @@ var saidInTerminal = []struct {
 	{`^(no CPU was free|time\.sleep|.* no CPU was free\.)`, true},
 	{`^$`, false},
 	{`^CPU +[▁▂▃▄▅▆▇█ ]+  [0-9.]+ cores of [0-9.]+$`, false},
-	{`^RSS +[▁▂▃▄▅▆▇█ ]+  ([0-9.]+ MiB peak, (of [0-9.]+ GiB|\+[0-9.]+ MiB)|[0-9.]+ – [0-9.]+ MiB)$`, false},
+	{`^RSS +[▁▂▃▄▅▆▇█ ]+  ((≥ )?[0-9.]+ MiB peak, (of [0-9.]+ GiB|\+[0-9.]+ MiB)|[0-9.]+ – [0-9.]+ MiB)$`, false},
 	{`^(disk (read|write)|net (in|out), machine) +[▁▂▃▄▅▆▇█ ]+  [0-9.]+ [kM]B/s peak [0-9.]+ [kMG]B/s$`, true}, // a cold page cache, others' traffic
 	{`^$`, false},
 	{`^Where the time went  \(by your own lines, the innermost one on the stack\)$`, false},

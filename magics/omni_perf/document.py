@@ -184,6 +184,7 @@ def _blocked(names: _Names) -> list[Row]:
             "main_s": _seconds(row["main_ns"]),
             "longest_s": _seconds(row["longest_ns"]),
             "times": row["times"],
+            "connections": row.get("connections"),
             "process": names.process(row["process"]),
             **_holder(names, row.get("holder")),
         }

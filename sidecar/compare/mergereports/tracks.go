@@ -134,7 +134,7 @@ func (m *merging) sum(id string, parts []*report.Track) report.Track {
 // track, and the sum was no less then.
 func (m *merging) largestOf(parts []*report.Track) (most float64) {
 	for _, t := range parts {
-		if peak := m.doc.Processes[*t.Process].PeakMemoryBytes; peak != nil {
+		if peak, _ := m.doc.Processes[*t.Process].PeakMemory(); peak != nil {
 			most = max(most, float64(*peak))
 		}
 	}

@@ -210,25 +210,12 @@ func keepPeak(rec *timeline.Recording, state *os.ProcessState, launcher int64, r
 		if p.PID != rec.Target.PID {
 			continue
 		}
-		if peak := usage.Maxrss << 10; !reaped || peak <= seenPeak(rec, i)+inexactPeak {
+		seen := rec.Resident(i)
+		if peak := usage.Maxrss << 10; !reaped || peak <= max(seen.Largest, seen.Mark)+timeline.InexactMark {
 			p.Memory.Peak = peak
 		}
 		return
 	}
-}
-
-// inexactPeak is how far off a reading of the kernel's mark may be: it adds up pages in batches for each CPU.
-const inexactPeak = 1 << 20
-
-// seenPeak is the highest mark that was read of a process while it lived.
-func seenPeak(rec *timeline.Recording, place int) int64 {
-	largest := rec.Processes[place].Memory.Growth.Largest
-	for i := range rec.Tracks {
-		if t := &rec.Tracks[i]; t.ID == "rss.peak" && t.Process == place && t.Peak > float64(largest) {
-			largest = int64(t.Peak)
-		}
-	}
-	return largest
 }
 
 // hasReaped reports whether a process that has ended, and was not waited for yet, had waited for a child: the kernel

@@ -44,11 +44,8 @@ func displayData(r *report.View) displayed {
 	if c := r.Target().Cell; c != nil {
 		d.Outcome = &c.Outcome
 	}
-	if p := r.Processes[r.Program()]; p.PeakMemoryBytes != nil {
-		d.PeakMemoryBytes = p.PeakMemoryBytes
-	} else {
-		d.PeakMemoryBytes, d.PeakMemoryAtLeast = p.PeakAtLeastBytes, p.PeakAtLeastBytes != nil
-	}
+	peak, exact := r.Processes[r.Program()].PeakMemory()
+	d.PeakMemoryBytes, d.PeakMemoryAtLeast = peak, peak != nil && !exact
 	var busy, idle, unknown int64
 	for _, v := range r.Devices {
 		if v.Used {

@@ -635,3 +635,17 @@ func TestFiguresAreReadLessOftenAfterTheFirstMinute(t *testing.T) {
 		t.Errorf("%d readings in the first minute, %d in the second, slowed down %d times; want 600, 60 and once", first, later, slowed)
 	}
 }
+
+// A thread's name is its own only where it is not the process's.
+func TestThreadsAreCalledByTheirOwnNames(t *testing.T) {
+	p := newFakeProc(t)
+	p.write("10/comm", "python3\n")
+	p.write("10/task/10/comm", "python3\n")
+	p.write("10/task/11/comm", "feeder\n")
+	fs := newFiles(p.root, p.root)
+	for tid, want := range map[int]string{10: "", 11: "feeder", 12: ""} {
+		if got := fs.taskName(10, tid); got != want {
+			t.Errorf("thread %d is called %q, want %q", tid, got, want)
+		}
+	}
+}

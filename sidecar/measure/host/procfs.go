@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/shirou/gopsutil/v3/common"
 
@@ -77,6 +78,19 @@ func firstNumber(text []byte) uint64 {
 func (f *files) taskCPU(pid, tid int) (timeline.Nanos, error) {
 	use, err := f.taskUse(pid, tid)
 	return use.cpu, err
+}
+
+// taskName is what a thread calls itself; empty where that is the name of the process.
+func (f *files) taskName(pid, tid int) string {
+	name, err := f.Read(f.Path(pid, "task/"+strconv.Itoa(tid)+"/comm"))
+	if err != nil {
+		return ""
+	}
+	text := strings.ToValidUTF8(string(bytes.TrimSpace(name)), "\uFFFD")
+	if whole, err := f.Read(f.Path(pid, "comm")); err == nil && string(bytes.TrimSpace(whole)) == text {
+		return ""
+	}
+	return text
 }
 
 // taskUse reads /proc/PID/task/TID/schedstat: time on a CPU, time waiting for one.

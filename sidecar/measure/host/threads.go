@@ -87,7 +87,10 @@ func (t *threads) report(at timeline.Nanos, tid int, cpu timeline.Nanos) {
 			return
 		}
 		t.given++
-		th.writer = t.s.track(fmt.Sprintf("thread.%d.cpu", tid), timeline.KindRate, "/proc/PID/task/TID/schedstat", "cores", 1)
+		th.writer = t.s.sink.Track(timeline.TrackSpec{
+			ID: fmt.Sprintf("thread.%d.cpu", tid), Name: t.s.fs.taskName(t.s.c.pid, tid), Kind: timeline.KindRate, Unit: "cores", Source: "/proc/PID/task/TID/schedstat",
+			Resolution: t.s.interval, PID: t.s.c.pid, Device: -1, Limit: 1,
+		})
 		th.at, th.cpu = th.since, th.first // its first point reaches back to when it was first seen
 	}
 	if th.writer == nil {

@@ -14,9 +14,17 @@ import (
 // blocked knows what threads that are blocked in system calls wait for.
 type blocked struct {
 	known  map[string]timeline.ObjectID // by the call and what its descriptor stands for
-	peers  map[string]string            // of sockets, by what the descriptor stands for
+	peers  map[string]peer              // of sockets, by what the descriptor stands for
+	count  map[string]int               // of sockets, by their peer
 	masked bool                         // names are not to be kept
 	spent  time.Duration                // reading the tables of sockets
+}
+
+// peer is whom a socket is connected to, and the number of the socket among those with this peer.
+type peer struct {
+	name   string
+	number int
+	late   bool // its name was not looked up: that would have cost too much
 }
 
 // MaskWaits is the environment variable by which names of files and addresses are left out.
@@ -24,6 +32,9 @@ const MaskWaits = "OMNI_PERF_MASK_WAITS"
 
 const (
 	maxKnown = 4096
+	// probeDescriptor is the most between two questions what a thread waits for that is blocked on a descriptor, for each thread
+	// that there is: all together are asked about so often, at some 20 µs.
+	probeDescriptor = int64(8 * time.Millisecond)
 	// The tables of sockets may take so long in all: one of TCP takes milliseconds, however few there are.
 	tablesShare = 0.002
 	tablesFirst = 50 * time.Millisecond
@@ -72,24 +83,26 @@ func (s *session) descriptor(c call, a activity) (fd int, ok bool) {
 func (s *session) object(name, link string, fd int) timeline.ObjectID {
 	b := &s.blocked
 	if b.known == nil || len(b.known) >= maxKnown {
-		b.known, b.peers, b.masked = make(map[string]timeline.ObjectID), make(map[string]string), os.Getenv(MaskWaits) != ""
+		b.known, b.peers, b.masked = make(map[string]timeline.ObjectID), make(map[string]peer), os.Getenv(MaskWaits) != ""
+		b.count = make(map[string]int)
 	}
 	key := name + " " + link
 	if id, ok := b.known[key]; ok {
 		return id
 	}
-	what := timeline.Object{Call: name}
+	what, again := timeline.Object{Call: name}, false
 	switch {
 	case strings.HasPrefix(link, "/"):
 		what.Kind, what.Name = timeline.ObjectFile, strings.TrimSuffix(link, " (deleted)")
 	case strings.HasPrefix(link, "pipe:"):
 		what.Kind = timeline.ObjectPipe
 	case strings.HasPrefix(link, "socket:["):
-		peer, ok := s.peer(link, fd)
-		if !ok {
-			return 0
+		socket := s.peer(link, fd)
+		again = socket.late
+		what.Kind, what.Name = timeline.ObjectSocket, socket.name
+		if name != "accept" {
+			what.Connection = socket.number
 		}
-		what.Kind, what.Name = timeline.ObjectSocket, peer
 	default:
 		return 0
 	}
@@ -97,25 +110,36 @@ func (s *session) object(name, link string, fd int) timeline.ObjectID {
 		what.Name = ""
 	}
 	id := s.sink.Object(what)
-	b.known[key] = id
+	if !again {
+		b.known[key] = id
+	}
 	return id
 }
 
-// peer is whom a socket is connected to, empty unknown; false where it would cost too much now to find out.
-func (s *session) peer(link string, fd int) (name string, ok bool) {
+// peer is whom a socket is connected to.
+func (s *session) peer(link string, fd int) peer {
 	b := &s.blocked
-	if name, ok = b.peers[link]; ok || b.masked {
-		return name, true
+	p, known := b.peers[link]
+	late := !b.masked && b.spent > tablesFirst+time.Duration(tablesShare*float64(s.at-s.begun))
+	if known && (late || !p.late) {
+		return p
 	}
-	if b.spent > tablesFirst+time.Duration(tablesShare*float64(s.at-s.begun)) {
-		return "", false
+	if p = (peer{late: late}); !late && !b.masked {
+		p.name = s.lookUp(link, fd)
 	}
+	b.count[p.name]++
+	p.number = b.count[p.name]
+	b.peers[link] = p
+	return p
+}
+
+// lookUp reads the name of a socket's peer in the tables of sockets; empty where they have none.
+func (s *session) lookUp(link string, fd int) (name string) {
 	began := time.Now()
 	inode := strings.TrimSuffix(strings.TrimPrefix(link, "socket:["), "]")
 	if table := s.p.kernel.table(fd); table != "" {
 		name, _ = endpoint(s.p.kernel.sockets(table), inode)
 	}
-	b.spent += time.Since(began)
-	b.peers[link] = name
-	return name, true
+	s.blocked.spent += time.Since(began)
+	return name
 }

@@ -31,6 +31,32 @@ func TestWhatSystemCallsWaitFor(t *testing.T) {
 	})
 }
 
+// Connections that follow one another at one line are kept apart, though the stack looks the same at each reading.
+func TestNewConnectionsAreWaitedForApart(t *testing.T) {
+	python := truth.Any(t).Path
+	retry.Again(t, func(t *retry.Attempt) {
+		want := make(map[string]float64)
+		rec := recordAnswer(t, exec.Command(python, "testdata/connections.py"), &want)
+		got, connections := make(map[string]float64), make(map[string]map[int]bool)
+		for _, thread := range rec.Threads {
+			for _, s := range thread.Spans {
+				if on := rec.Objects[s.On]; thread.Main && on.Call == "recv" {
+					got[on.Name] += (s.End - s.Start).Seconds()
+					if connections[on.Name] == nil {
+						connections[on.Name] = make(map[int]bool)
+					}
+					connections[on.Name][on.Connection] = true
+				}
+			}
+		}
+		for name, seconds := range want {
+			if math.Abs(got[name]-seconds) > 0.1*seconds || len(connections[name]) != 4 {
+				t.Errorf("%s: %.3f s in %d connections; it says %.3f s in 4", name, got[name], len(connections[name]), seconds)
+			}
+		}
+	})
+}
+
 func TestNamesOfWhatIsWaitedForAreLeftOut(t *testing.T) {
 	t.Setenv(MaskWaits, "1")
 	python := truth.Any(t).Path

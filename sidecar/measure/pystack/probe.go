@@ -107,7 +107,7 @@ func (s *session) probe(t *thread, g *gilGroup) {
 		return
 	}
 	c := s.awake(t, s.waitingFor(t, describeActivity(a, g.addr), a))
-	if c.state == ts.state && c.leaf == ts.leaf {
+	if c.state == ts.state && c.leaf == ts.leaf && c.on == ts.on {
 		most := probeMost
 		if a.running {
 			most = probeRunning
@@ -119,8 +119,11 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	if c.state == timeline.StateOff {
 		ts.probeEvery = 0 // it soon runs
 	}
-	if c.on != 0 && c.leaf == leafLock { // it may wait for another at the same line by now
+	switch { // it may wait for another at the same line by now
+	case c.on != 0 && c.leaf == leafLock:
 		ts.probeEvery = min(ts.probeEvery, probeWaiter)
+	case c.on != 0:
+		ts.probeEvery = min(ts.probeEvery, probeDescriptor*int64(len(g.threads)))
 	}
 	ts.probeAt = s.at + ts.probeEvery
 	ts.ran = ts.ran || a.running

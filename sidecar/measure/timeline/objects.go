@@ -12,6 +12,8 @@ type Object struct {
 	Kind   ObjectKind
 	Name   string   // of a file its path, of a socket its peer; empty: not known, or not to be shown
 	Holder ThreadID // of a lock, who has it; of a thread that is to end, that one; -1: not in the recording
+	// Connection counts a process's sockets with one peer, from 1 on; 0: of another kind, or there were too many to keep apart.
+	Connection int
 }
 
 // IsOfThread reports whether it is another thread that is waited for, by its lock or to end.
@@ -53,12 +55,16 @@ const (
 	maxObjects = 1<<8 - 1
 	// maxFiles is how many are listed by name; from then on the folder stands for a file.
 	maxFiles = 128
+	// maxConnections is how many are kept apart; from then on a peer stands for its connections.
+	maxConnections = 64
 )
 
 // objects interns Objects; the first one stands for none.
 type objects struct {
 	list []Object
 	ids  map[Object]ObjectID
+	// connections is how many have a number.
+	connections int
 }
 
 // id of an object; 0 where there are too many.
@@ -66,6 +72,10 @@ func (o *objects) id(what Object) ObjectID {
 	what.Name = clip(what.Name)
 	if id, ok := o.ids[what]; ok {
 		return id
+	}
+	if what.Connection > 0 && o.connections == maxConnections {
+		what.Connection = 0
+		return o.id(what)
 	}
 	if what.Kind == ObjectFile && what.Name != "" && len(o.list) > maxFiles {
 		return o.id(Object{Call: what.Call, Kind: ObjectFolder, Name: cmp.Or(path.Dir(what.Name), "/")})
@@ -75,6 +85,9 @@ func (o *objects) id(what Object) ObjectID {
 	}
 	if len(o.list) > maxObjects {
 		return 0
+	}
+	if what.Connection > 0 {
+		o.connections++
 	}
 	id := ObjectID(len(o.list))
 	o.list = append(o.list, what)

@@ -50,3 +50,22 @@ func TestALockIsOfItsThreadInAPart(t *testing.T) {
 		t.Errorf("a thread that is not in the part is %d, and %d in the whole", part.Objects[1].Holder, whole.Objects[1].Holder)
 	}
 }
+
+// Connections are kept apart up to a bound, and take no room of the files' names.
+func TestConnectionsAreKeptApartUpToABound(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	for i := range 200 {
+		b.Object(Object{Call: "recv", Kind: ObjectSocket, Name: "10.0.0.5:80", Connection: i + 1})
+	}
+	b.Object(Object{Call: "read", Kind: ObjectFile, Name: "/u/a.txt"})
+	list := b.Snapshot(1).Objects
+	if len(list) != 1+maxConnections+2 {
+		t.Fatalf("%d objects", len(list))
+	}
+	if last := list[len(list)-2]; last.Connection != 0 || list[len(list)-3].Connection != maxConnections {
+		t.Errorf("%+v", list[len(list)-3:])
+	}
+	if file := list[len(list)-1]; file.Kind != ObjectFile {
+		t.Errorf("%+v, want the file by its name", file)
+	}
+}

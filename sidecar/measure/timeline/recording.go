@@ -222,6 +222,7 @@ const (
 // TrackSpec says what a track's figures are.
 type TrackSpec struct {
 	ID         string        // "cpu", "rss", "gpu0.util", "thread.1234.cpu"; unique in a recording
+	Name       string        // of a thread that it is of, by the kernel; empty: none, or the process's own
 	Kind       string        // KindGauge or KindRate
 	Unit       string        // "B", "B/s", "cores", "%", "W", "MHz", "°C", "1/s"
 	Source     string        // "/proc/PID/stat", "NVML sample buffer"

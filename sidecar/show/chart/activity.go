@@ -191,8 +191,9 @@ const maxThreads = 12
 func lanesOf(r *report.View, main int, histories [][]span, pools []pool, duration float64) ([]threadLane, string) {
 	var lanes []threadLane
 	behind := make(map[int]bool) // processes that are shown in their place
+	idle := leftovers(r, duration)
 	for _, f := range pools {
-		if f.ofEngine() {
+		if f.ofEngine() || idle[f.members[0]] {
 			continue
 		}
 		if !f.isRanks() && len(f.members) > 1 {
@@ -210,7 +211,7 @@ func lanesOf(r *report.View, main int, histories [][]span, pools []pool, duratio
 		}
 	}
 	lanes = lanes[:min(len(lanes), maxPoolLanes)]
-	others, more := threadsOf(r, main, histories, behind, duration)
+	others, more := threadsOf(r, main, histories, behind, idle, duration)
 	return append(lanes, others...), more
 }
 
@@ -262,11 +263,11 @@ const (
 
 // threadsOf sorts the other threads by the time they had a CPU and says what is
 // left out; the main threads of some processes are shown elsewhere.
-func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool, duration float64) ([]threadLane, string) {
+func threadsOf(r *report.View, main int, histories [][]span, behind, idle map[int]bool, duration float64) ([]threadLane, string) {
 	var active []activity
 	quiet, folded := 0, 0
 	for i := range r.Threads {
-		if i == main || r.Threads[i].Internal || onlyCleansUp(&r.Processes[r.Threads[i].Process]) || behind[r.Threads[i].Process] && r.Threads[i].Main || servesEngine(r, i) {
+		if i == main || idle[r.Threads[i].Process] || r.Threads[i].Internal || onlyCleansUp(&r.Processes[r.Threads[i].Process]) || behind[r.Threads[i].Process] && r.Threads[i].Main || servesEngine(r, i) {
 			continue
 		}
 		a := activityOf(i, histories[i])
@@ -296,7 +297,14 @@ func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool
 		}
 		lanes = append(lanes, lane)
 	}
-	return lanes, othersText(len(active)-len(lanes)+folded, quiet)
+	more := othersText(len(active)-len(lanes)+folded, quiet)
+	switch text := idleText(idle); {
+	case text != "" && more != "":
+		more += ", " + text
+	case text != "":
+		more = "+ " + text
+	}
+	return lanes, more
 }
 
 // activity is what a thread did, in seconds.

@@ -264,7 +264,8 @@ func beside(did report.Work) (rows []row) {
 // processesTable lists the processes beside the target.
 func processesTable(r *report.View, duration float64) table {
 	t := table{heading: "Processes", note: "CPU time, and its share of their lives"}
-	shown, left := listedProcesses(r, duration)
+	idle := leftovers(r, duration)
+	shown, left := listedProcesses(r, idle, duration)
 	failed := make(map[string]bool) // by role
 	for _, i := range shown {
 		if p := &r.Processes[i]; p.ExitCode != nil && !succeeded(p) {
@@ -284,16 +285,25 @@ func processesTable(r *report.View, duration float64) table {
 		}
 		t.rows = append(t.rows, rest)
 	}
+	if text := idleText(idle); text != "" {
+		rest := row{rest: true, name: text}
+		for i, is := range idle {
+			if is {
+				rest.seconds += cpuOf(&r.Processes[i])
+			}
+		}
+		t.rows = append(t.rows, rest)
+	}
 	return t
 }
 
 // listedProcesses are the processes beside the target, by their CPU time, and those that are
 // summed up in one row.
-func listedProcesses(r *report.View, duration float64) (shown, left []int) {
+func listedProcesses(r *report.View, idle map[int]bool, duration float64) (shown, left []int) {
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		switch {
-		case i == r.Target().Process && !isOneOfMany(p) || isOurs(p):
+		case i == r.Target().Process && !isOneOfMany(p) || isOurs(p) || idle[i]:
 		case onlyCleansUp(p) || isBrief(r, p, duration):
 			left = append(left, i)
 		default:

@@ -229,7 +229,7 @@ func blockedTable(r *report.View, duration float64) table {
 	for i := range list {
 		w := &list[i]
 		seconds := report.Seconds(w.BlockedNS)
-		if len(t.rows) == maxBlocked || w.Process != r.Program() || seconds < worthBlocked*duration || seconds == 0 {
+		if len(t.rows) == maxBlocked || w.Process != r.Program() || waitedThroughout(r, w, duration) || seconds < worthBlocked*duration || seconds == 0 {
 			continue
 		}
 		rw := row{
@@ -241,6 +241,9 @@ func blockedTable(r *report.View, duration float64) table {
 		}
 		if w.Holder != nil {
 			rw.hint, rw.keeps = labels.Join(heldAt(r, w), rw.hint), true
+		}
+		if w.Connections > 1 {
+			rw.hint, rw.keeps = labels.Join(rw.hint, words.Count(int64(w.Connections))+" connections"), true
 		}
 		if w.Times > 1 {
 			rw.hint = labels.Join(rw.hint, words.Plural(w.Times, "time", "times")+", "+words.Seconds(report.Seconds(w.LongestNS))+" at once")
@@ -499,12 +502,11 @@ func torchMemoryTable(r *report.View) table {
 // memoryNote is what is known of the memory of the program in all.
 func memoryNote(r *report.View) string {
 	note := ""
-	p := &r.Processes[r.Program()]
-	switch {
-	case p.PeakMemoryBytes != nil:
-		note = labels.Join(note, "peak "+words.Quantity(float64(*p.PeakMemoryBytes), "B"))
-	case p.PeakAtLeastBytes != nil:
-		note = labels.Join(note, "peak at least "+words.Quantity(float64(*p.PeakAtLeastBytes), "B"))
+	switch peak, exact := r.Processes[r.Program()].PeakMemory(); {
+	case exact:
+		note = labels.Join(note, "peak "+words.Quantity(float64(*peak), "B"))
+	case peak != nil:
+		note = labels.Join(note, "peak at least "+words.Quantity(float64(*peak), "B"))
 	}
 	for i := range r.MemoryReading {
 		m := &r.MemoryReading[i]
@@ -512,7 +514,7 @@ func memoryNote(r *report.View) string {
 			note = labels.Join(note, words.Quantity(float64(m.ReleasedBytes), "B")+" given back")
 		}
 	}
-	if kept := p.KeptBytes; kept != nil && *kept > 0 {
+	if kept := r.Processes[r.Program()].KeptBytes; kept != nil && *kept > 0 {
 		note = labels.Join(note, words.Quantity(float64(*kept), "B")+" kept")
 	}
 	return labels.Join(note, "by your own lines, whatever they called")

@@ -318,7 +318,9 @@ func TestWhatSystemCallsWaitedFor(t *testing.T) {
 	node := func(line int) timeline.NodeID {
 		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "load", File: "app.py", Line: line, FirstLine: 1}))
 	}
-	database := b.Object(timeline.Object{Call: "recv", Kind: timeline.ObjectSocket, Name: "10.0.0.5:5432 (PostgreSQL)"})
+	connection := func(number int) timeline.ObjectID {
+		return b.Object(timeline.Object{Call: "recv", Kind: timeline.ObjectSocket, Name: "10.0.0.5:5432 (PostgreSQL)", Connection: number})
+	}
 	file := b.Object(timeline.Object{Call: "fsync", Kind: timeline.ObjectFile, Name: "/home/ann/ckpt.pt"})
 	main := b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true, OnCPU: -1})
 	other := b.Thread(timeline.Thread{PID: 7, NativeID: 8, OnCPU: -1})
@@ -328,11 +330,11 @@ func TestWhatSystemCallsWaitedFor(t *testing.T) {
 	}
 	blocked(main, 0, 3, file)
 	b.Set(main, 2*s, node(5), timeline.StatePython, false)
-	blocked(main, 9*s, 4, database)
+	blocked(main, 9*s, 4, connection(1))
 	b.Set(main, 9*s+s/100, node(5), timeline.StatePython, false)
-	blocked(other, 0, 8, database)
+	blocked(other, 0, 8, connection(1))
 	b.Set(other, 4*s, node(9), timeline.StatePython, false)
-	blocked(other, 5*s, 8, database)
+	blocked(other, 5*s, 8, connection(2))
 	r, err := report.Build(b.Snapshot(10*s), nil, report.Options{Home: "/home/ann"})
 	if err != nil {
 		t.Fatal(err)
@@ -341,7 +343,7 @@ func TestWhatSystemCallsWaitedFor(t *testing.T) {
 	for _, row := range blockedTable(r, 10).rows {
 		got = append(got, row.name+" | "+row.time()+" | "+row.aside+" | "+row.hint)
 	}
-	want := []string{"fsync of ~/ckpt.pt | 2.0 s | app.py:3 | ", "recv from 10.0.0.5:5432 (PostgreSQL) | 9.0 s | app.py:8 | other threads · 2 times, 5.0 s at once"}
+	want := []string{"fsync of ~/ckpt.pt | 2.0 s | app.py:3 | ", "recv from 10.0.0.5:5432 (PostgreSQL) | 9.0 s | app.py:8 | other threads · 2 connections · 2 times, 5.0 s at once"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -304,8 +304,14 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 	if v := figure(t.Peak); isNumber(v) {
 		peak = max(peak, v)
 	}
-	if p := t.Process; t.ID == "rss" && p != nil && r.Processes[*p].PeakMemoryBytes != nil {
-		peak = max(peak, float64(*r.Processes[*p].PeakMemoryBytes)) // between two of the track's readings
+	atLeast := ""
+	if p := t.Process; t.ID == residentTrack && p != nil {
+		if most, exact := r.Processes[*p].PeakMemory(); most != nil { // between two of the track's readings
+			peak = max(peak, float64(*most))
+			if !exact {
+				atLeast = "≥ "
+			}
+		}
 	}
 	limit := 0.0
 	if t.Limit != nil {
@@ -317,6 +323,7 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 		top: topOf(peak, limit, t.Unit), sources: [][]string{sources},
 	}
 	lane.value, lane.aside = figuresOf(t, spec, points, mean, peak, limit)
+	lane.value = atLeast + lane.value
 	if change := changeOf(r, t, points, duration); spec.paint == scene.PaintMemory && change != "" {
 		lane.aside = "peak, " + change
 	}
@@ -327,7 +334,7 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 			lane.extent = words.QuantityRange(least, peak, t.Unit)
 		}
 	}
-	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, words.Quantity(mean, t.Unit), words.Quantity(peak, t.Unit), sources[0])
+	lane.about = fmt.Sprintf("%s: mean %s, peak %s%s\n%s", spec.name, words.Quantity(mean, t.Unit), atLeast, words.Quantity(peak, t.Unit), sources[0])
 	lane.markEnd(t, duration)
 	return lane, true
 }

@@ -64,10 +64,8 @@ const missing = 0.25
 // FiguresOf reads the figures of a report.
 func FiguresOf(r *report.View) (f Figures) {
 	f.CPU = cpuOf(r)
-	program := &r.Processes[r.Program()]
-	if f.Peak = program.PeakMemoryBytes; f.Peak == nil {
-		f.Peak, f.PeakAtLeast = program.PeakAtLeastBytes, program.PeakAtLeastBytes != nil
-	}
+	peak, exact := r.Processes[r.Program()].PeakMemory()
+	f.Peak, f.PeakAtLeast = peak, peak != nil && !exact
 	f.Kept = keptBytes(r)
 	waited := time.Duration(comparison.WithoutCPU(r))
 	var io time.Duration

@@ -18,8 +18,10 @@ type Blocked struct {
 	Main     timeline.Nanos // of it, of the thread that runs the cell, or of the process's main thread
 	Longest  timeline.Nanos
 	Times    int
-	Holder   Holding // of a lock, or a thread that was to end
-	Threads  string  // those that had the lock in turn, by what their names have in common; empty: it was one
+	// Connections is how many sockets with one peer it was; 0: it is no connection, or there were too many to keep apart.
+	Connections int
+	Holder      Holding // of a lock, or a thread that was to end
+	Threads     string  // those that had the lock in turn, by what their names have in common; empty: it was one
 }
 
 // Holding is where a thread was for most of the time that another waited for it, or for a lock that it had, by the innermost line
@@ -39,9 +41,12 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 	}
 	sums := make(map[key]*Blocked)
 	held := make(map[*Blocked]map[timeline.FrameID]timeline.Nanos)
+	connections := make(map[*Blocked]map[int]bool)
+	peers := onePeer(rec.Objects)
 	for i := range rec.Threads {
 		t := &rec.Threads[i]
-		var goesOn *Blocked // the span before was of this one
+		var goesOn *Blocked      // the span before was of this one …
+		var on timeline.ObjectID // … and of this object
 		var end, since timeline.Nanos
 		for _, span := range t.Spans {
 			if span.On == 0 || int(span.On) >= len(rec.Objects) || t.Internal {
@@ -52,17 +57,19 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 				continue
 			}
 			f := &rec.Frames[frame]
-			k := key{owner(t), Place{File: f.File, Line: f.Line}, span.On}
+			k := key{owner(t), Place{File: f.File, Line: f.Line}, peers[span.On]}
 			sum := sums[k]
 			if sum == nil {
-				sum = &Blocked{Process: k.process, Place: k.place, Function: frame, Object: span.On}
+				sum = &Blocked{Process: k.process, Place: k.place, Function: frame, Object: k.object}
 				sums[k] = sum
+				connections[sum] = make(map[int]bool)
 			}
-			if sum != goesOn || span.Start > end {
+			if sum != goesOn || span.On != on || span.Start > end {
 				since = span.Start
 				sum.Times++
 			}
-			goesOn, end = sum, span.End
+			goesOn, on, end = sum, span.On, span.End
+			connections[sum][rec.Objects[span.On].Connection] = true
 			sum.Time += span.End - span.Start
 			if t.Main || t.RunsCell {
 				sum.Main += span.End - span.Start
@@ -74,6 +81,11 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 				}
 				runsMeanwhile(rec, object.Holder, span, own, held[sum])
 			}
+		}
+	}
+	for sum, numbers := range connections {
+		if !numbers[0] {
+			sum.Connections = len(numbers)
 		}
 	}
 	for sum, frames := range held {
@@ -96,6 +108,19 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Place.File, b.Place.File),
 			cmp.Compare(a.Place.Line, b.Place.Line), cmp.Compare(a.Object, b.Object))
 	})
+	return out
+}
+
+// onePeer is of each object the first one that differs from it in nothing but the number of its connection.
+func onePeer(all []timeline.Object) []timeline.ObjectID {
+	first, out := make(map[timeline.Object]timeline.ObjectID), make([]timeline.ObjectID, len(all))
+	for i, o := range all {
+		o.Connection = 0
+		if _, known := first[o]; !known {
+			first[o] = timeline.ObjectID(i)
+		}
+		out[i] = first[o]
+	}
 	return out
 }
 

@@ -1,6 +1,8 @@
 package activity
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -44,6 +46,34 @@ func TestBlockedIsSummedByLineAndObject(t *testing.T) {
 		if got[i] != want[i] {
 			t.Errorf("%+v, want %+v", got[i], want[i])
 		}
+	}
+}
+
+// Connections with one peer are one row with their number, each wait apart; those with another peer are another row.
+func TestConnectionsWithOnePeerAreCounted(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	b, line := aProgram()
+	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
+	at := timeline.Nanos(0)
+	recv := func(name string, number int) {
+		b.Set(main, at, line(3), timeline.StateIO, false)
+		b.SetWait(main, at, timeline.WaitSocket, b.Object(timeline.Object{Call: "recv", Kind: timeline.ObjectSocket, Name: name, Connection: number}))
+		at += 10 * ms
+	}
+	recv("10.0.0.5:5432", 1)
+	recv("10.0.0.5:5432", 2)
+	recv("10.0.0.5:5432", 3)
+	recv("10.0.0.9:80", 1)
+	recv("10.0.0.7:80", 1)
+	recv("10.0.0.7:80", 0) // too many to keep apart
+	b.Set(main, at, line(4), timeline.StatePython, false)
+	rec := b.Snapshot(100 * ms)
+	var got []string
+	for _, w := range BlockedOn(rec, func(*timeline.Thread) int { return 0 }, func(timeline.FrameID) bool { return true }) {
+		got = append(got, fmt.Sprint(rec.Objects[w.Object].Name, " ", w.Connections, " ", w.Times, " ", w.Time/ms, " ", w.Longest/ms))
+	}
+	if want := []string{"10.0.0.5:5432 3 3 30 10", "10.0.0.7:80 0 2 20 10", "10.0.0.9:80 1 1 10 10"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

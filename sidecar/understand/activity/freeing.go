@@ -27,10 +27,13 @@ const (
 	mostGrown = 0.1
 	// betweenSamples is the most that may be between a function's last span and its caller's.
 	betweenSamples = timeline.Nanos(3 * time.Millisecond)
+	// mostFlat is for how long the memory may stay as it is while objects are freed: an arena is given back when all in it are.
+	mostFlat = timeline.Nanos(20 * time.Millisecond)
 )
 
 // Freeing finds such times, longest first. They are proven: the line called nothing, right after the function had
-// returned to it, and the resident memory of the process shrank all the while and did not grow.
+// returned to it, and the resident memory of the process shrank all the while and did not grow. A comprehension is no such function:
+// what it made is the line's.
 func Freeing(rec *timeline.Recording, owner func(*timeline.Thread) int, own func(timeline.FrameID) bool) []Freed {
 	type key struct {
 		process  int
@@ -52,8 +55,8 @@ func Freeing(rec *timeline.Recording, owner func(*timeline.Thread) int, own func
 			if !returned || from-t.Spans[k-1].End > betweenSamples {
 				continue
 			}
-			if rec.Frames[callee] == timeline.GarbageCollection {
-				continue // it held nothing
+			if rec.Frames[callee] == timeline.GarbageCollection || comprehends(rec.Frames[callee].Function) {
+				continue // it held nothing, or what the line has itself
 			}
 			frame := rec.Nodes[node].Frame
 			for k+1 < len(t.Spans) && t.Spans[k+1].Node == node && t.Spans[k+1].Start-t.Spans[k].End <= betweenSamples {
@@ -98,13 +101,13 @@ func returnedTo(rec *timeline.Recording, before, now timeline.NodeID) (callee ti
 	return 0, false
 }
 
-// shrankIn is until when the memory of a process shrank in a time, and by how much; nothing where it also grew.
+// shrankIn is until when the memory of a process shrank from the begin of a time on, and by how much; nothing where it also grew.
 func shrankIn(growth []timeline.Growth, from, to timeline.Nanos) (until timeline.Nanos, bytes int64) {
 	first, _ := slices.BinarySearchFunc(growth, from, func(g timeline.Growth, at timeline.Nanos) int { return cmp.Compare(g.Start, at) })
 	until = from
 	grown := int64(0)
 	for _, g := range growth[first:] {
-		if g.End > to {
+		if g.End > to || g.Bytes < 0 && g.Start > until+mostFlat {
 			break
 		}
 		if g.Bytes < 0 {

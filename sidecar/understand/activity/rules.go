@@ -2,6 +2,7 @@ package activity
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -53,6 +54,9 @@ const pool Cause = "pool"
 const selects = `(\bselect\.select\(|(^|[^.\w])select\(\s*\[|\.poll\()`
 
 var sleepCall = regexp.MustCompile(`\bsleep\(`)
+
+// drawingRule is the bit of the rule for drawing.
+var drawingRule = uint64(1) << slices.IndexFunc(causeRules, func(r causeRule) bool { return r.cause == Draw })
 
 // causeRules in order of precedence: the first that fits wins.
 var causeRules = []causeRule{
@@ -180,11 +184,14 @@ func (s *Stacks) heldUp(stack []timeline.FrameID, wait timeline.Wait) (Cause, Pl
 }
 
 // rulesSeen are the rules of which some frame fits: one that the innermost own line
-// called, or any.
+// called, or any. What computes for a picture is no drawing.
 func (s *Stacks) rulesSeen(stack []timeline.FrameID) (inner, all uint64) {
-	own := s.ownest(stack)
+	own, drawing := s.ownest(stack), ^uint64(0)
 	for i, id := range stack {
-		all |= s.facts[id].rules
+		if s.facts[id].means&origin.Computes != 0 && all&drawingRule == 0 {
+			drawing = ^drawingRule
+		}
+		all |= s.facts[id].rules & drawing
 		if own < 0 || i < own {
 			inner = all
 		}

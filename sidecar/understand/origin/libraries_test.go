@@ -108,6 +108,8 @@ func TestMeans(t *testing.T) {
 		{"torch.nn.parallel.distributed", "<module>", 0, Replicates},
 		{"seaborn.relational", "scatterplot", Draws, 0},
 		{"seaborn.utils", "load_dataset", 0, Draws},
+		{"seaborn._statistics", "KDE.__call__", Computes, 0},
+		{"scipy.stats._kde", "gaussian_kde.evaluate", Computes, Draws},
 		{"torchmetrics.metric", "Metric.forward", 0, ^Meanings(0)},
 		{"nobody.knows", "it", 0, ^Meanings(0)},
 		{"", "", 0, ^Meanings(0)},

@@ -68,6 +68,9 @@ const (
 // Samples is of what a loader's own process does for its workers, too: it asks the sampler for the next batch's indices.
 const Samples = Decorates << 1
 
+// Computes is of statistics and the like: that a picture's library asks for them makes them no drawing.
+const Computes = Samples << 1
+
 // What a notebook's kernel does around a cell's code.
 const (
 	Prepares          Meanings = MakesParameters << (1 + iota)
@@ -87,7 +90,7 @@ const (
 
 // words are the names of the meanings in libraries.txt.
 var words = map[string]Meanings{
-	"compile": Compiles, "checkpoint": Checkpoints, "draw": Draws, "load": Loads, "load-here": LoadsHere, "load-workers": LoadsElsewhere, "sampler": Samples,
+	"compile": Compiles, "checkpoint": Checkpoints, "draw": Draws, "load": Loads, "load-here": LoadsHere, "load-workers": LoadsElsewhere, "sampler": Samples, "compute": Computes,
 	"results": PassesResults, "communication": Communicates, "sync": Synchronizes, "launch": Launches, "input": AsksUser, "spawn": Spawns,
 	"child": WaitsForChild, "join": Joins, "pool": WaitsForPool, "database": AsksDatabase, "network": UsesNetwork, "select": Selects,
 	"sleep": Sleeps, "lock": Locks, "gpu-framework": RunsModels, "output": SendsOutput, "request": Requests, "query": Queries,

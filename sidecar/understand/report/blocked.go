@@ -25,6 +25,8 @@ type Blocked struct {
 	MainNS    int64  `json:"main_ns"`    // of it, of the thread that runs the cell, or of the process's main thread
 	LongestNS int64  `json:"longest_ns"`
 	Times     int    `json:"times"` // as far as readings tell them apart
+	// Connections is how many sockets with this peer it was; absent for anything else, and where there were too many to keep apart.
+	Connections int `json:"connections,omitempty"`
 	// Holder is where that thread was; absent for anything else, and where no line of the user's own is known.
 	Holder *Holder `json:"holder,omitempty"`
 }
@@ -49,6 +51,7 @@ func (b *builder) blocked() {
 		row := Blocked{
 			File: b.codes.file(w.Place.File), Line: w.Place.Line, Function: pointer(b.codes.functionOf(w.Function)), Process: b.placed(w.Process),
 			Call: clean(object.Call), Kind: string(object.Kind), Object: clean(object.Name), BlockedNS: int64(w.Time), MainNS: int64(w.Main), LongestNS: int64(w.Longest), Times: w.Times,
+			Connections: w.Connections,
 		}
 		switch object.Kind {
 		case timeline.ObjectFile, timeline.ObjectFolder:
@@ -83,6 +86,7 @@ func (c *checker) blocked() {
 		c.amount("blocked.main_ns", w.MainNS)
 		c.amount("blocked.longest_ns", w.LongestNS)
 		c.count("blocked.times", w.Times)
+		c.count("blocked.connections", w.Connections)
 		if h := w.Holder; h != nil {
 			c.index("blocked.holder.file", h.File, len(c.d.Files))
 			c.indexOrNull("blocked.holder.function", h.Function, len(c.d.Functions))

@@ -377,6 +377,10 @@ func (b *builder) notes() {
 		what, reason := clean(n.What), clean(n.Reason)
 		b.doc.Notes = append(b.doc.Notes, Note{ID: string(n.ID), Args: map[string]any{"what": what, "reason": reason}, Text: what + ": " + reason})
 	}
+	if busy := activity.BusyNative(b.rec); len(busy) > 0 {
+		b.doc.Notes = append(b.doc.Notes, Note{ID: "native-threads", Args: map[string]any{"name": clean(busy[0].Name), "threads": busy[0].Count, "cpu_ns": int64(busy[0].CPU)},
+			Text: wording.NativeThreads(busy)})
+	}
 	b.gapNotes()
 	if len(b.doc.Steps) > 0 && b.doc.Steps[0].Source == string(timeline.StepSampled) {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "steps-sampled", Args: map[string]any{},

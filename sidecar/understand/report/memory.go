@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -223,34 +222,24 @@ func (b *builder) peak(place int) (bytes int64, exact bool) {
 	if p.Memory.Peak > 0 {
 		return p.Memory.Peak, true
 	}
-	largest := float64(p.Memory.Growth.Largest)
-	first, last := math.NaN(), math.NaN()
-	for i := range b.rec.Tracks {
-		t := &b.rec.Tracks[i]
-		if t.PID != p.PID || t.Process != place || len(t.Points) == 0 {
-			continue
-		}
-		switch t.ID {
-		case "rss", fmt.Sprintf("process.%d.rss", place):
-			largest = max(largest, t.Peak)
-		case "rss.peak":
-			first, last = t.Points[0].Value, t.Points[len(t.Points)-1].Value
-		}
+	read := b.rec.Resident(place)
+	switch {
+	case read.Rose() && p.End == 0:
+		return max(read.Mark, read.Largest), true
+	case read.Rose() || p.Start >= 0 && read.Mark > 0: // all of its life is in the recording, but for its end
+		return max(read.Mark, read.Largest), false
 	}
-	if last > first+inexactPages*4096 && p.End == 0 {
-		return int64(max(last, largest)), true
-	}
-	if p.Start >= 0 && last > largest { // all of its life is in the recording, but for its end
-		largest = last
-	}
-	if !(largest > 0) || largest > math.MaxInt64/2 {
-		return 0, false
-	}
-	return int64(largest), false
+	return read.Largest, false
 }
 
-// inexactPages is how far off VmHWM may be: the kernel adds up pages in batches for each CPU.
-const inexactPages = 256
+// PeakMemory is the most that was resident in a process, and whether that is exact: if not, it is the least that it was. It is
+// nil where nothing is known.
+func (p *Process) PeakMemory() (bytes *int64, exact bool) {
+	if p.PeakMemoryBytes != nil {
+		return p.PeakMemoryBytes, true
+	}
+	return p.PeakAtLeastBytes, false
+}
 
 // memory checks the table of lines and the readings.
 func (c *checker) memory() {

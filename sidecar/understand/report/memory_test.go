@@ -88,6 +88,10 @@ func TestPeakOfMemory(t *testing.T) {
 			mark(50, 105)(b)
 			b.Describe(func(r *timeline.Recording) { r.Processes[0].End = 2*s - 1 })
 		}, 0, 110},
+		"the mark rose before it ended": {func(b *timeline.Builder) {
+			mark(50, 150)(b)
+			b.Describe(func(r *timeline.Recording) { r.Processes[0].Start, r.Processes[0].End = -1, 2*s-1 })
+		}, 0, 150},
 	} {
 		v, err := Build(grew(c.change), nil, Options{})
 		if err != nil {

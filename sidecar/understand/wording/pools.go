@@ -106,10 +106,12 @@ func (s Scope) work(actors []activity.Actor) string {
 			text = "; " + who + " spent " + words.Percent(w.AtPlace*w.Working) + " of " + their + " time in " + place
 		}
 		switch {
+		case w.Starting >= worthStarting && text != "":
+			text += ", " + words.Percent(w.Starting) + " starting up"
 		case w.Starting >= worthStarting:
-			text += "; starting up took " + words.Percent(w.Starting) + " of it"
+			text = "; " + who + " spent " + words.Percent(w.Starting) + " of " + their + " time starting up"
 		case w.Starved >= worthStarved:
-			text += "; for " + words.Percent(w.Starved) + " of it " + who + " had no task"
+			text += "; for " + words.Percent(w.Starved) + " of " + their + " time " + who + " had no task"
 		case w.Imbalance >= worthImbalance && a.Count > 1:
 			text += fmt.Sprintf("; %s %d worked longest, they worked %s less on average", roles[w.Role][0], w.Slowest, words.Percent(w.Imbalance))
 		}
