@@ -16,6 +16,7 @@ type blocked struct {
 	known  map[string]timeline.ObjectID // by the call and what its descriptor stands for
 	peers  map[string]peer              // of sockets, by what the descriptor stands for
 	count  map[string]int               // of sockets, by their peer
+	links  map[timeline.ObjectID]bool   // those that are connections
 	masked bool                         // names are not to be kept
 	spent  time.Duration                // reading the tables of sockets
 }
@@ -32,9 +33,9 @@ const MaskWaits = "OMNI_PERF_MASK_WAITS"
 
 const (
 	maxKnown = 4096
-	// probeDescriptor is the most between two questions what a thread waits for that is blocked on a descriptor, for each thread
+	// probeConnection is the most between two questions what a thread waits for that is blocked on a connection, for each thread
 	// that there is: all together are asked about so often, at some 20 µs.
-	probeDescriptor = int64(8 * time.Millisecond)
+	probeConnection = int64(8 * time.Millisecond)
 	// The tables of sockets may take so long in all: one of TCP takes milliseconds, however few there are.
 	tablesShare = 0.002
 	tablesFirst = 50 * time.Millisecond
@@ -84,7 +85,7 @@ func (s *session) object(name, link string, fd int) timeline.ObjectID {
 	b := &s.blocked
 	if b.known == nil || len(b.known) >= maxKnown {
 		b.known, b.peers, b.masked = make(map[string]timeline.ObjectID), make(map[string]peer), os.Getenv(MaskWaits) != ""
-		b.count = make(map[string]int)
+		b.count, b.links = make(map[string]int), make(map[timeline.ObjectID]bool)
 	}
 	key := name + " " + link
 	if id, ok := b.known[key]; ok {
@@ -110,6 +111,9 @@ func (s *session) object(name, link string, fd int) timeline.ObjectID {
 		what.Name = ""
 	}
 	id := s.sink.Object(what)
+	if what.Connection > 0 {
+		b.links[id] = true
+	}
 	if !again {
 		b.known[key] = id
 	}

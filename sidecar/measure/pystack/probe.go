@@ -122,8 +122,8 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	switch { // it may wait for another at the same line by now
 	case c.on != 0 && c.leaf == leafLock:
 		ts.probeEvery = min(ts.probeEvery, probeWaiter)
-	case c.on != 0:
-		ts.probeEvery = min(ts.probeEvery, probeDescriptor*int64(len(g.threads)))
+	case s.blocked.links[c.on]:
+		ts.probeEvery = min(ts.probeEvery, probeConnection*int64(len(g.threads)))
 	}
 	ts.probeAt = s.at + ts.probeEvery
 	ts.ran = ts.ran || a.running
