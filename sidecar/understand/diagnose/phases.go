@@ -83,10 +83,22 @@ func phases(s *activity.Stacks, used []*gpuidle.Device, ranks []*timeline.Thread
 		}
 		interval := timeline.Nanos(readEvery(s.Rec, t.Process))
 		divide(steps, stretches, interval)
+		d.NoOptimizer = d.NoOptimizer || len(d.Steps) == 0 && !d.StepsUnknown && withoutOptimizer(s, stretches)
 		d.Phases = append(d.Phases, phaseTimes(t.Process, stretches, steps, devices, interval)...)
 		d.Phases = append(d.Phases, epochTimes(t.Process, steps, interval)...)
 		d.Slow = append(d.Slow, slowSteps(s, t, steps, interval)...)
 	}
+}
+
+// withoutOptimizer reports whether gradients were computed again and again, and no optimizer of torch was seen to step.
+func withoutOptimizer(s *activity.Stacks, stretches []activity.PhaseStretch) bool {
+	passes := 0
+	for _, p := range stretches {
+		if p.Phase == origin.Backward {
+			passes++
+		}
+	}
+	return passes >= leastSteps && !slices.ContainsFunc(optimizers(s), func(name string) bool { return name != "" })
 }
 
 // trainers are the main threads of the processes that may train, the leading one first.

@@ -254,6 +254,21 @@ func TestPhasesOfEachEpoch(t *testing.T) {
 	}
 }
 
+// A loop that changes its parameters itself has gradients, and no optimizer.
+func TestATrainingWithoutAnOptimizer(t *testing.T) {
+	for file, want := range map[string]bool{"/v/site-packages/torch/optim/sgd.py": false, "/home/me/mine.py": true} {
+		rec := plainLoop(false)
+		for i := range rec.Frames {
+			if f := &rec.Frames[i]; f.Function == "SGD.step" {
+				f.File = file
+			}
+		}
+		if d := Run(rec); d.NoOptimizer != want {
+			t.Errorf("with %s the training has no optimizer: %v, want %v", file, d.NoOptimizer, want)
+		}
+	}
+}
+
 func TestPhasesWithoutSteps(t *testing.T) {
 	rec := plainLoop(false)
 	d := Run(rec)
