@@ -87,6 +87,8 @@ func TestALoopThatTrainsAndValidatesByTurns(t *testing.T) {
 		{"in the line itself", "autocast(device)", "scaler", happened, turns, `if phase == "train": `, nil},
 		{"a batch whose gradients no stack shows, which the hook has seen", byTurns, training,
 			"lzfbo.lzfbo.lzfbo.lzf.lzfffbo.lzfbo.", "lzfbo.lzfbo.lzfbo.lzf.lzfffbo.lzfbo.", "", []timeline.Nanos{5, 11, 17, 21, 29, 35}},
+		{"short steps of which the stacks show the wait for their batches alone", byTurns, training,
+			"lzfbo.lzfbo.lzfbo.llllllzf.lzf.lzf.lzfbo.lzfbo.", "lzfbo.lzfbo.lzfbo.llllEEEEEEEEEEEE.lzfbo.lzfbo.", "", []timeline.Nanos{5, 11, 17, 20, 22, 40, 46}},
 		{"and a validation between its steps", byTurns, training, happened, turns, "", []timeline.Nanos{5, 11, 17, 35, 41}},
 		{"where few readings show all of a step", byTurns, training, few + "lflflflfbo" + few, few + "EEEEEElfbo" + few, "", nil},
 	} {
