@@ -2,7 +2,9 @@
 
 A process finds the socket by OMNI_PERF_RUN; without it nothing here is imported. A mark is
 kept until the last message is 50 ms old, so that marking costs no system call each time; the
-rest goes when the process ends. The socket never blocks the script: what it does not take is
+rest goes when the process ends. It lies in memory that the run shares, too, by a file descriptor
+that goes with the first message: a process that is killed, or ends by os._exit, sends no more, and
+the run reads the rest there. The socket never blocks the script: what it does not take is
 kept, and dropped beyond a bound. A forked process makes a connection of its own.
 
 `omni-perf run` places this module in programs that do not import omni_perf, too, as part of the package
@@ -13,10 +15,12 @@ from __future__ import annotations
 
 import atexit
 import json
+import mmap
 import os
 import socket
 import sys
 from collections.abc import Callable
+from struct import Struct
 from time import monotonic_ns
 from typing import Final
 
@@ -31,6 +35,10 @@ PROFILED: Final = "OMNI_PERF_TORCH"
 BETWEEN_NS: Final = 50_000_000
 MOST_BYTES: Final = 1 << 20
 
+SHARED_BYTES: Final = 1 << 16
+SHARED_HEAD: Final = Struct("=QQ")
+"""How many bytes the socket took before those that follow, and how many these are. stream.go reads it."""
+
 
 class Sender:
     """Sends marks as lines of JSON; it never raises and never waits."""
@@ -40,6 +48,8 @@ class Sender:
         self._socket: socket.socket | None = None
         self._lost = False
         self._pending = bytearray()
+        self._taken = 0  # bytes, by the socket
+        self._shared: mmap.mmap | None = None  # has what is pending, as far as there is room
         self._sent_ns = 0
         self.restart()
 
@@ -48,7 +58,11 @@ class Sender:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+        if self._shared is not None:  # the parent's memory
+            self._shared.close()
+            self._shared = None
         self._pending = bytearray(b'{"begin":%d}\n' % monotonic_ns())
+        self._taken = self._sent_ns = 0
         self._lost = False
 
     def step(self, at_ns: int, samples: int = 0, tokens: int = 0, epoch: int | None = None) -> None:
@@ -90,9 +104,12 @@ class Sender:
     def _add(self, line: bytes) -> None:
         if self._lost or len(self._pending) > MOST_BYTES:
             return
+        at = len(self._pending)
         self._pending += line
         if monotonic_ns() - self._sent_ns > BETWEEN_NS:
             self.flush()
+        elif self._shared is not None:
+            self._share(self._shared, at)
 
     def flush(self) -> None:
         """Send what is pending, as far as the socket takes it."""
@@ -102,12 +119,39 @@ class Sender:
                 self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
                 self._socket.connect(self._path)
                 self._socket.setblocking(False)
+                self._sent(self._introduce(self._socket))
             while self._pending:
-                del self._pending[: self._socket.send(self._pending)]
+                self._sent(self._socket.send(self._pending))
         except BlockingIOError:
             pass
         except OSError:  # nobody listens any more
             self._lost = True
+        if self._shared is not None:
+            self._share(self._shared, 0)
+
+    def _sent(self, count: int) -> None:
+        del self._pending[:count]
+        self._taken += count
+
+    def _introduce(self, to: socket.socket) -> int:
+        """Send the first message, with the descriptor of the shared memory; return how many bytes the socket took."""
+        try:
+            descriptor = os.memfd_create("omni_perf")
+        except OSError:  # what is pending when the process is killed is lost
+            return to.send(self._pending)
+        try:
+            os.ftruncate(descriptor, SHARED_BYTES)
+            self._shared = mmap.mmap(descriptor, SHARED_BYTES)
+            return socket.send_fds(to, [self._pending], [descriptor])
+        finally:
+            os.close(descriptor)
+
+    def _share(self, shared: mmap.mmap, since: int) -> None:
+        """Write what is pending from there on into the memory, where it has room."""
+        end = SHARED_HEAD.size + len(self._pending)
+        if end <= SHARED_BYTES:
+            shared[SHARED_HEAD.size + since : end] = self._pending[since:]
+            SHARED_HEAD.pack_into(shared, 0, self._taken, len(self._pending))
 
 
 def connect() -> None:

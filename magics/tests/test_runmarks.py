@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from omni_perf.launcher import find_binary
+from omni_perf.runmarks import SHARED_HEAD
 
 SCRIPT = """
 import os, time
@@ -45,6 +46,42 @@ def test_each_process_sends_its_own_marks(tmp_path: Path) -> None:
     assert parent[1]["name"] == "load"
     assert [set(line) for line in child] == [{"begin"}, {"step", "epoch", "samples"}]
     assert (child[1]["epoch"], child[1]["samples"]) == (0, 32)
+
+
+KILLED = """
+import os, signal, sys
+import omni_perf
+for i in range(50):
+    omni_perf.step(samples=i + 1)
+if not os.fork():
+    for i in range(50):
+        omni_perf.step(samples=i + 1)
+    os._exit(0)
+os.wait()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_process_has_left_the_marks_that_it_has_not_sent(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        listener.settimeout(20)
+        with subprocess.Popen([sys.executable, "-c", KILLED], env=os.environ | {"OMNI_PERF_RUN": str(path)}) as script:
+            for _ in range(2):
+                connection, _ = listener.accept()
+                sent, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, 1)
+                script.wait(20)
+                while more := connection.recv(1 << 16):
+                    sent += more
+                with open(descriptors[0], "rb") as shared:
+                    taken, length = SHARED_HEAD.unpack(os.pread(shared.fileno(), SHARED_HEAD.size, 0))
+                    assert taken == len(sent)
+                    sent += os.pread(shared.fileno(), length, SHARED_HEAD.size)
+                marks = [json.loads(line) for line in sent.splitlines()]
+                assert [mark["samples"] for mark in marks[1:]] == [*range(1, 51)]
+                connection.close()
 
 
 @pytest.mark.parametrize("listens", [False, True])

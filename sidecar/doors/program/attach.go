@@ -87,8 +87,11 @@ func receive(r *recorder.Recorder, socket string) (end func(), err error) {
 }
 
 // into takes marks into the recording.
-func into(r *recorder.Recorder) func(pid int, m marks.Mark) bool {
-	return func(pid int, m marks.Mark) bool { return r.Mark(recordingID, pid, recorder.Mark(m)) }
+func into(r *recorder.Recorder) func(pid int) func(marks.Mark) bool {
+	return func(pid int) func(marks.Mark) bool {
+		add := r.Marks(recordingID, pid)
+		return func(m marks.Mark) bool { return add(recorder.Mark(m)) }
+	}
 }
 
 // watch returns a channel that closes when the process ends.

@@ -18,20 +18,27 @@ func (m Mark) in(b *timeline.Builder, process int) timeline.Mark {
 // within 50 ms of its start.
 const knowWait = 200 * time.Millisecond
 
-// Mark adds a step or region that a process of the target's tree has marked while a
-// recording is in progress; false if it is none of them, or nothing is recorded.
-func (r *Recorder) Mark(id string, pid int, m Mark) bool {
-	for deadline := time.Now().Add(knowWait); ; time.Sleep(10 * time.Millisecond) {
-		r.mu.Lock()
-		run, target := r.run, r.opts.Target.PID
-		known := r.cells[id] != nil
-		r.mu.Unlock()
-		if known && run.Tree != nil && (pid == target || run.Tree.Has(pid)) {
-			run.Builder.Mark(m.in(run.Builder, run.Tree.Index(pid)))
-			return true
-		}
-		if time.Now().After(deadline) {
-			return false
+// Marks returns what adds the steps and regions of a process of the target's tree, while a recording is in progress; false if it
+// is none of them, or nothing is recorded. The last ones may come when the process has ended, and is no member of the tree any more.
+func (r *Recorder) Marks(id string, pid int) func(Mark) bool {
+	var of *run // in which the process was found
+	var process int
+	return func(m Mark) bool {
+		for deadline := time.Now().Add(knowWait); ; time.Sleep(10 * time.Millisecond) {
+			r.mu.Lock()
+			run, target := r.run, r.opts.Target.PID
+			known := r.cells[id] != nil
+			r.mu.Unlock()
+			if known && run != of && run.Tree != nil && (pid == target || run.Tree.Has(pid)) {
+				of, process = run, run.Tree.Index(pid)
+			}
+			if known && of != nil && run == of {
+				run.Builder.Mark(m.in(run.Builder, process))
+				return true
+			}
+			if time.Now().After(deadline) {
+				return false
+			}
 		}
 	}
 }

@@ -69,6 +69,26 @@ func TestEpochsAreComparedByTheirPace(t *testing.T) {
 	}
 }
 
+// The samples of the second of two trainings are known, which made twice as many steps in a second as the first.
+func TestTheHeadingSaysOfHowManyStepsASamplesPaceIs(t *testing.T) {
+	d, at := &diagnose.Diagnosis{}, timeline.Nanos(0)
+	for i := range 100 {
+		s := diagnose.Step{Source: timeline.StepMarked, Start: at, End: at + 2e8}
+		if i >= 60 {
+			s.End, s.Batch = at+1e8, timeline.NewBatch(32, 0, nil)
+		}
+		at = s.End
+		d.Steps = append(d.Steps, s)
+	}
+	r, err := report.Build(&timeline.Recording{Duration: at}, d, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if note := stepsTable(r, 16).note; !strings.Contains(note, "100 steps, 6.25/s, 320 samples/s (in 40 of the steps), median") {
+		t.Errorf("the heading of the steps is %q", note)
+	}
+}
+
 // Before each epoch 2 s of a checkpoint and more: the table says that it has them not.
 func TestTheHeadingSaysWhatIsInNoEpoch(t *testing.T) {
 	d, at := &diagnose.Diagnosis{}, timeline.Nanos(0)

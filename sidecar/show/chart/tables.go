@@ -689,21 +689,27 @@ func stepsTable(r *report.View, duration float64) table {
 	return t
 }
 
-// mostKnown is the share of the steps up to which it is said of how many the samples are known.
+// mostKnown is the share of the steps up to which it is said of how many the samples, or the tokens, are known.
 const mostKnown = 0.9
 
 // worthEvaluation is the share of the steps from which on it is said that their pace is without evaluation.
 const worthEvaluation = 0.005
 
-// throughput is how many steps, and of what is known samples and tokens, there were in a second.
+// throughput is how many steps, and of what is known samples and tokens, there were in a second; and in how many steps, where
+// these are known of some only: those may be of another training, at another pace.
 func throughput(s *report.StepTimes) string {
 	text := words.Significant(s.PerSecond(), 3) + "/s"
 	for _, part := range []struct {
-		perSecond float64
-		unit      string
-	}{{s.Samples.PerSecond(), " samples/s"}, {s.Tokens.PerSecond(), " tokens/s"}} {
-		if part.perSecond > 0 {
-			text += ", " + words.Significant(part.perSecond, 3) + part.unit
+		report.Worked
+		unit string
+	}{{s.Samples, " samples/s"}, {s.Tokens, " tokens/s"}} {
+		perSecond := part.PerSecond()
+		if perSecond <= 0 {
+			continue
+		}
+		text += ", " + words.Significant(perSecond, 3) + part.unit
+		if float64(part.Steps) < mostKnown*float64(s.Count) {
+			text += fmt.Sprintf(" (in %d of the steps)", part.Steps)
 		}
 	}
 	return text

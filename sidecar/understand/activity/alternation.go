@@ -101,9 +101,11 @@ const moreForward = 1.5
 // two forward passes in a row, while a validation is one of many.
 const manyRuns = 20
 
-// validated makes evaluations of the batches that are not trained with.
-func validated(list []PhaseStretch) []PhaseStretch {
-	runs := runsWithoutGradients(list)
+// validated makes evaluations of the batches that are not trained with. Between two steps, which end then, as far as
+// that is known, there is one batch at least that is.
+func validated(list []PhaseStretch, steps []timeline.Nanos) []PhaseStretch {
+	list = cutAtSteps(list, steps)
+	runs := runsWithoutGradients(list, steps)
 	forward, length := make([]timeline.Nanos, 0, len(runs)), make([]timeline.Nanos, 0, len(runs))
 	for _, r := range runs {
 		if r.batches > 0 {
@@ -132,6 +134,33 @@ func validated(list []PhaseStretch) []PhaseStretch {
 	return merged(list)
 }
 
+// cutAtSteps are stretches, with those that prepare the batches of several steps divided where these end.
+func cutAtSteps(list []PhaseStretch, steps []timeline.Nanos) (cut []PhaseStretch) {
+	for _, p := range list {
+		for len(steps) > 0 && steps[0] < p.End {
+			if end := steps[0]; prepares(p.Phase) && end > p.Start {
+				cut = append(cut, PhaseStretch{p.Start, end, p.Phase})
+				p.Start = end
+			}
+			steps = steps[1:]
+		}
+		cut = append(cut, p)
+	}
+	return cut
+}
+
+// stepsOf are the ends of a process's steps, as torch's hook has noted them: a loop may call omni_perf.step() for a batch that it
+// validates with.
+func (s *Stacks) stepsOf(process int) (ends []timeline.Nanos) {
+	for _, m := range s.Rec.MarksOf(process) {
+		if m.Kind == "step" && m.Source == timeline.StepOptimizer {
+			ends = append(ends, m.End)
+		}
+	}
+	slices.Sort(ends)
+	return ends
+}
+
 // run is a row of stretches between two in which gradients are computed or used.
 type run struct {
 	first, last     int // of the stretches: the first of a batch, and the last forward pass
@@ -145,8 +174,8 @@ func prepares(p origin.Phase) bool {
 	return p == origin.Loading || p == origin.Transfer || p == origin.ZeroGrad
 }
 
-// runsWithoutGradients are those behind the first step.
-func runsWithoutGradients(list []PhaseStretch) (runs []run) {
+// runsWithoutGradients are those behind the first step. No stack may show the gradients of a short step, that ends all the same.
+func runsWithoutGradients(list []PhaseStretch, steps []timeline.Nanos) (runs []run) {
 	begun := slices.IndexFunc(list, func(p PhaseStretch) bool { return begins(p.Phase) })
 	if begun < 0 {
 		return nil
@@ -162,7 +191,14 @@ func runsWithoutGradients(list []PhaseStretch) (runs []run) {
 	}
 	now.first = -1
 	for i := begun + 1; i < len(list); i++ {
-		switch p := list[i]; {
+		p, stepped := list[i], false
+		for len(steps) > 0 && steps[0] <= p.Start+(p.End-p.Start)/2 {
+			steps, stepped = steps[1:], true
+		}
+		if stepped {
+			end(true)
+		}
+		switch {
 		case begins(p.Phase):
 			end(true)
 			continue

@@ -24,7 +24,7 @@ func TestALoopThatTrainsAndValidatesByTurns(t *testing.T) {
         total += loss.item()
 `
 	)
-	phases := func(with, condition, line, happened string) string {
+	phases := func(with, condition, line, happened string, steps []timeline.Nanos) string {
 		b := timeline.NewBuilder(timeline.Options{Origin: 1})
 		b.Describe(func(r *timeline.Recording) {
 			r.Sources = []timeline.Source{{File: cellFile, Text: fmt.Sprintf(text, with, condition, line)}}
@@ -47,6 +47,9 @@ func TestALoopThatTrainsAndValidatesByTurns(t *testing.T) {
 		for i, what := range happened {
 			b.Set(id, timeline.Nanos(i)*sec, nodes[what], timeline.StatePython, false)
 		}
+		for _, end := range steps {
+			b.Mark(timeline.Mark{Kind: "step", Start: (end - 1) * sec, End: end * sec, Source: timeline.StepOptimizer})
+		}
 		rec := b.Snapshot(timeline.Nanos(len(happened)) * sec)
 		letters := map[origin.Phase]string{
 			origin.Loading: "l", origin.ZeroGrad: "z", origin.Forward: "f", origin.Backward: "b", origin.Optimizer: "o",
@@ -65,23 +68,31 @@ func TestALoopThatTrainsAndValidatesByTurns(t *testing.T) {
 		few      = "lfbolfbolflfbolfbolfbolfbolflfbolfbolfbolfbolflfbo"
 		turns    = "lzfbo.lzfbo.lzfbo.EEEEEEEEEEE.lzfbo.lzfbo."
 	)
-	for _, test := range []struct{ name, with, condition, happened, want, line string }{
-		{"a validation between two epochs", byTurns, training, happened, turns, ""},
+	for _, test := range []struct {
+		name, with, condition, happened, want, line string
+		steps                                       []timeline.Nanos
+	}{
+		{"a validation between two epochs", byTurns, training, happened, turns, "", nil},
 		{"and at the end, with what follows it", byTurns, training,
-			"lzfbo.lzfbo.lzfbo.lf.lf.lf..", "lzfbo.lzfbo.lzfbo.EEEEEEEE..", ""},
+			"lzfbo.lzfbo.lzfbo.lf.lf.lf..", "lzfbo.lzfbo.lzfbo.EEEEEEEE..", "", nil},
 		{"whose last batch no stack shows the begin of", byTurns, training,
-			"lzfbo.lzfbo.lzfbo.lzf.lzf.fff.ffff.fbo.", "lzfbo.lzfbo.lzfbo.EEEEEEEEEEEEEEEE.fbo.", ""},
+			"lzfbo.lzfbo.lzfbo.lzf.lzf.fff.ffff.fbo.", "lzfbo.lzfbo.lzfbo.EEEEEEEEEEEEEEEE.fbo.", "", nil},
 		{"one long step is none", byTurns, training,
-			"lzfbo.lzfbo.lzfbo.lzffffffbo.lzfbo.", "lzfbo.lzfbo.lzfbo.lzffffffbo.lzfbo.", ""},
+			"lzfbo.lzfbo.lzfbo.lzffffffbo.lzfbo.", "lzfbo.lzfbo.lzfbo.lzffffffbo.lzfbo.", "", nil},
 		{"what came before the first step is not known", byTurns, training,
-			"lzf.lzf.lzfbo.lzfbo.", "lzf.lzf.lzfbo.lzfbo.", ""},
-		{"gradients that several batches add up to are a training's", "torch.set_grad_enabled(True)", "n % 4 == 3", happened, happened, ""},
-		{"without a word of gradients", "autocast(device)", training, happened, turns, ""},
-		{"by two managers of contexts", "torch.enable_grad() if training else torch.no_grad()", "training", happened, turns, ""},
-		{"in the line itself", "autocast(device)", "scaler", happened, turns, `if phase == "train": `},
-		{"where few readings show all of a step", byTurns, training, few + "lflflflfbo" + few, few + "EEEEEElfbo" + few, ""},
+			"lzf.lzf.lzfbo.lzfbo.", "lzf.lzf.lzfbo.lzfbo.", "", nil},
+		{"gradients that several batches add up to are a training's", "torch.set_grad_enabled(True)", "n % 4 == 3", happened, happened, "", nil},
+		{"without a word of gradients", "autocast(device)", training, happened, turns, "", nil},
+		{"by two managers of contexts", "torch.enable_grad() if training else torch.no_grad()", "training", happened, turns, "", nil},
+		{"in the line itself", "autocast(device)", "scaler", happened, turns, `if phase == "train": `, nil},
+		{"a batch whose gradients no stack shows, which the hook has seen", byTurns, training,
+			"lzfbo.lzfbo.lzfbo.lzf.lzfffbo.lzfbo.", "lzfbo.lzfbo.lzfbo.lzf.lzfffbo.lzfbo.", "", []timeline.Nanos{5, 11, 17, 21, 29, 35}},
+		{"short steps of which the stacks show the wait for their batches alone", byTurns, training,
+			"lzfbo.lzfbo.lzfbo.llllllzf.lzf.lzf.lzfbo.lzfbo.", "lzfbo.lzfbo.lzfbo.llllEEEEEEEEEEEE.lzfbo.lzfbo.", "", []timeline.Nanos{5, 11, 17, 20, 22, 40, 46}},
+		{"and a validation between its steps", byTurns, training, happened, turns, "", []timeline.Nanos{5, 11, 17, 35, 41}},
+		{"where few readings show all of a step", byTurns, training, few + "lflflflfbo" + few, few + "EEEEEElfbo" + few, "", nil},
 	} {
-		if got := phases(test.with, test.condition, test.line, test.happened); got != test.want {
+		if got := phases(test.with, test.condition, test.line, test.happened, test.steps); got != test.want {
 			t.Errorf("%s:\n%s got\n%s want\n%s", test.name, test.happened, got, test.want)
 		}
 	}

@@ -45,7 +45,7 @@ func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 		return nil
 	}
 	if s.byTurns {
-		list = validated(list)
+		list = validated(list, s.stepsOf(t.Process))
 	}
 	return list
 }

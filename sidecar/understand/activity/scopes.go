@@ -23,6 +23,7 @@ type scope struct {
 	loop  bool // a for, or a comprehension
 	batch bool // it is one, and the frame's line is where the next batch comes from
 	calls bool // the loop is in a function that is called in it
+	evals bool // a model is made to evaluate before the loop: that it runs need not be seen, which may take a hundredth of the time
 }
 
 // scopesOf are the scopes that a frame's line is in, the innermost first.
@@ -33,7 +34,8 @@ func (s *Stacks) scopesOf(id timeline.FrameID) (list []scope) {
 		at := Place{f.File, h.line}
 		if strings.HasPrefix(h.text, "for ") {
 			looped = true
-			list = append(list, scope{at: at, need: s.needOf(at), loop: true, batch: h.own})
+			evals := s.evalBefore(at)
+			list = append(list, scope{at: at, need: s.needOf(at, evals), loop: true, batch: h.own, evals: evals})
 			continue
 		}
 		if !strings.HasPrefix(h.text, "with ") {
@@ -115,8 +117,8 @@ func gradients(text string) (without, perhaps bool) {
 }
 
 // needOf is what a loop needs: less where its text has no gradients for a part of it, or a model is made to evaluate before.
-func (s *Stacks) needOf(loop Place) need {
-	if s.switches(loop) || s.evalBefore(loop) {
+func (s *Stacks) needOf(loop Place, evals bool) need {
+	if evals || s.switches(loop) {
 		return noGradients
 	}
 	return othersTrain

@@ -25,7 +25,7 @@ type uses struct{ model, loader, gradients bool }
 // validates returns the nodes at which an evaluation begins that runs a model over a loader's batches without gradients, in
 // a plain loop or a function that is not called so: a loop below `with torch.no_grad():` or a decorator like it; one with
 // `with torch.set_grad_enabled(train):` around or in it, or behind `model.eval()`, where no gradients are computed of what a
-// line calls it for; one without any of it that trains for another line. What only computes without gradients, as an
+// line calls it for; one without any of it that trains for another line. Behind `model.eval()` that the model runs need not be seen. What only computes without gradients, as an
 // average of weights or a rollout, has no batches of a loader. at are the headers of those that a calling line makes one.
 func (s *Stacks) validates(phases []origin.Phase) (evaluations map[timeline.NodeID]bool, at map[Place]bool) {
 	known := make(map[timeline.FrameID][]scope)
@@ -60,7 +60,7 @@ func (s *Stacks) validates(phases []origin.Phase) (evaluations map[timeline.Node
 
 // met reports whether a scope is an evaluation by what is done in it, and whether gradients are computed for some caller.
 func (sc scope) met(u uses, trains bool) bool {
-	if !u.model || !u.loader {
+	if !u.loader || !u.model && !sc.evals {
 		return false
 	}
 	switch sc.need {

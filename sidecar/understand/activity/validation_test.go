@@ -100,6 +100,30 @@ func TestEvaluationsAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
+// A loop that sleeps, or waits, shows its model in few of its samples, or in none: behind model.eval() it is an evaluation all the same,
+// with all its time. Statistics of a dataset are none.
+func TestAModelThatEvaluatesNeedNotBeSeen(t *testing.T) {
+	for text, want := range map[string]origin.Phase{
+		"model.eval()\nwith torch.no_grad():\n    for x in val: model(x); sleep(1)\nmodel.train()": origin.Evaluation,
+		"pass\nwith torch.no_grad():\n    for x in val: total += x.sum(); sleep(1)\n":              origin.OtherPhase,
+	} {
+		b := newTrainingText("loss(model(next(train))).backward()\n" + text)
+		id := b.Thread(timeline.Thread{PID: 7, Main: true, RunsCell: true})
+		line := func(n int) timeline.Frame { return timeline.Frame{Function: "<module>", Line: n} }
+		loop := b.at(line(4))
+		for i, node := range []timeline.NodeID{
+			b.at(line(1), timeline.Frame{Function: "Tensor.backward", File: site + "torch/_tensor.py", Line: 5}),
+			b.at(line(4), timeline.Frame{Function: "_BaseDataLoaderIter.__next__", File: site + "torch/utils/data/dataloader.py", Line: 5}), loop,
+		} {
+			b.Set(id, timeline.Nanos(i)*sec, node, timeline.StatePython, false)
+		}
+		rec := b.Snapshot(3 * sec)
+		if got := NewStacks(rec, NewSource(rec, nil)).nodePhases()[loop]; got != want {
+			t.Errorf("%q: the sleep is %v, want %v", text, got, want)
+		}
+	}
+}
+
 // A validation in a plain loop is an evaluation by its text; an average of weights, a rollout and the training are none.
 func TestAPlainLoopsValidationIsAnEvaluation(t *testing.T) {
 	const (

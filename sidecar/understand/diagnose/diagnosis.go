@@ -28,6 +28,7 @@ type Diagnosis struct {
 	Idle         *gpuidle.Breakdown    // nil when no device's activity is known
 	Steps        []Step                // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
 	StepsUnknown bool                  // an optimizer was seen to step, and Steps is empty as not each of its calls was
+	NoOptimizer  bool                  // a training was seen, no optimizer of torch that steps, and Steps is empty
 	Optimizers   *Optimizers           // of the process whose steps lead; nil: no other one stepped than that of the steps
 	Elsewhere    Elsewhere             // steps that are not among Steps
 	Loaders      []batches.Loader      // that processes train with, as torch's iterators over them show, in the order of Steps

@@ -83,10 +83,22 @@ func phases(s *activity.Stacks, used []*gpuidle.Device, ranks []*timeline.Thread
 		}
 		interval := timeline.Nanos(readEvery(s.Rec, t.Process))
 		divide(steps, stretches, interval)
+		d.NoOptimizer = d.NoOptimizer || len(d.Steps) == 0 && !d.StepsUnknown && withoutOptimizer(s, stretches)
 		d.Phases = append(d.Phases, phaseTimes(t.Process, stretches, steps, devices, interval)...)
 		d.Phases = append(d.Phases, epochTimes(t.Process, steps, interval)...)
 		d.Slow = append(d.Slow, slowSteps(s, t, steps, interval)...)
 	}
+}
+
+// withoutOptimizer reports whether gradients were computed again and again, and no optimizer of torch was seen to step.
+func withoutOptimizer(s *activity.Stacks, stretches []activity.PhaseStretch) bool {
+	passes := 0
+	for _, p := range stretches {
+		if p.Phase == origin.Backward {
+			passes++
+		}
+	}
+	return passes >= leastSteps && !slices.ContainsFunc(optimizers(s), func(name string) bool { return name != "" })
 }
 
 // trainers are the main threads of the processes that may train, the leading one first.
@@ -136,8 +148,7 @@ func startedUp(stretches []activity.PhaseStretch, from timeline.Nanos) (list []a
 	return list
 }
 
-// divide divides steps, which are in order of time, by the phases. Where a step ends is known better than where a phase
-// begins: an evaluation or a checkpoint that seems to begin within two reads of the end of a step is not in that one.
+// divide divides steps, which are in order of time, by the phases.
 func divide(steps []*Step, stretches []activity.PhaseStretch, interval timeline.Nanos) {
 	spans := make([]timeline.Interval, len(steps))
 	for i, s := range steps {
@@ -145,15 +156,78 @@ func divide(steps []*Step, stretches []activity.PhaseStretch, interval timeline.
 		s.Phases = &PhaseTimes{}
 	}
 	for _, p := range stretches {
-		between := p.Phase == origin.Evaluation || p.Phase == origin.Checkpoint
-		timeline.Overlap(spans, p.Start, p.End, func(i int, part timeline.Nanos) {
-			phase := p.Phase
-			if between && part <= 2*interval && p.Start > spans[i].Start && p.End-part > part { // most of it is behind the step
-				phase = origin.OtherPhase
-			}
-			steps[i].Phases[phase] += part
-		})
+		timeline.Overlap(spans, p.Start, p.End, func(i int, part timeline.Nanos) { steps[i].Phases[p.Phase] += part })
 	}
+	for _, p := range stretches {
+		if betweenSteps(p.Phase) {
+			gather(steps, spans, p, interval)
+		}
+	}
+}
+
+// betweenSteps reports whether a phase begins and ends between two steps of an optimizer, so that one step has all of it.
+func betweenSteps(p origin.Phase) bool { return p == origin.Evaluation || p == origin.Checkpoint }
+
+// sliver is the part of an evaluation, or of a checkpoint, that says nothing about the step that it seems to be in.
+const sliver = 0.1
+
+// gather puts an evaluation or a checkpoint into the step that it was in. Where a step ends is known better than where a phase
+// begins, by two reads: of the steps that are so near to it, it was in the one that shares most time with it. What it has of
+// other steps is exchanged for what that one has of other phases. What finds no room there is right in sum and stays, but for a
+// sliver of it, which is of no known phase.
+func gather(steps []*Step, spans []timeline.Interval, p activity.PhaseStretch, interval timeline.Nanos) {
+	near, length := 2*interval, p.End-p.Start
+	home, most, outside := -1, timeline.Nanos(0), length+2*near
+	timeline.Overlap(spans, p.Start-near, p.End+near, func(i int, part timeline.Nanos) {
+		if outside -= part; part > most {
+			home, most = i, part
+		}
+	})
+	if outside > most {
+		home = -1
+	}
+	var before, behind timeline.Nanos // what it has of steps before that one, and behind it
+	timeline.Overlap(spans, p.Start, p.End, func(i int, part timeline.Nanos) {
+		switch {
+		case i < home:
+			before += part
+		case i > home:
+			behind += part
+		}
+	})
+	timeline.Overlap(spans, p.Start, p.End, func(i int, part timeline.Nanos) {
+		if i == home || i < home && before > near || i > home && behind > near { // else the program's steps are within it
+			return
+		}
+		from := steps[i].Phases
+		if home >= 0 {
+			part -= from.exchange(steps[home].Phases, p.Phase, part)
+		}
+		if float64(part) <= sliver*float64(length) {
+			from[p.Phase] -= part
+			from[origin.OtherPhase] += part
+		}
+	})
+}
+
+// exchange gives so much of a phase to another step, for as much of what that one has of other phases, and returns how much it took.
+func (p *PhaseTimes) exchange(with *PhaseTimes, phase origin.Phase, amount timeline.Nanos) (given timeline.Nanos) {
+	for given < amount {
+		other := -1
+		for i, time := range with {
+			if i != int(phase) && time > 0 && !betweenSteps(origin.Phase(i)) && (other < 0 || time > with[other]) {
+				other = i
+			}
+		}
+		if other < 0 {
+			break
+		}
+		part := min(amount-given, with[other])
+		with[other], p[other] = with[other]-part, p[other]+part
+		with[phase], p[phase] = with[phase]+part, p[phase]-part
+		given += part
+	}
+	return given
 }
 
 // phaseTimes sums the phases up, those with most time first.

@@ -167,6 +167,55 @@ func TestACheckpointIsNotInTheStepBeforeIt(t *testing.T) {
 	}
 }
 
+// Steps are of 10 ms, and one lasts as long as a validation in it. The stacks are read every 20 ms, and show the validation
+// where they show it. When the steps ended is known exactly, and the validation was in one of them.
+func TestAShortValidationIsInTheStepThatItMadeLonger(t *testing.T) {
+	const interval, long = 20 * phaseMS, 10
+	type times map[int]timeline.Nanos // by step: 0 is the long one
+	for name, c := range map[string]struct {
+		length   timeline.Nanos // of the long step
+		from, to timeline.Nanos // of the validation, as the stacks show it, from that step's begin on
+		want     times
+		other    timeline.Nanos // what is of no known phase
+	}{
+		"seen from the step before to the step behind": {40, -8, 20, times{0: 28}, 0},
+		"seen behind the step":                         {40, 45, 58, times{0: 13}, 0},
+		"longer than the step":                         {40, -10, 50, times{-1: 10, 0: 40, 1: 10}, 0},
+		"long, and a little in another step":           {500, -5, 500, times{0: 500}, 5},
+		"behind all steps":                             {40, 138, 400, times{}, 2},
+		"with steps that the program counts in it":     {100, -50, 150, times{-5: 10, -4: 10, -3: 10, -2: 10, -1: 10, 0: 100, 1: 10, 2: 10, 3: 10, 4: 10, 5: 10}, 0},
+	} {
+		var steps []*Step
+		at, begin := timeline.Nanos(0), timeline.Nanos(0)
+		for i := range 2*long + 1 {
+			length := 10 * phaseMS
+			if i == long {
+				begin, length = at, c.length*phaseMS
+			}
+			steps = append(steps, &Step{Start: at, End: at + length})
+			at += length
+		}
+		from, to := begin+c.from*phaseMS, begin+c.to*phaseMS
+		divide(steps, []activity.PhaseStretch{
+			{Start: 0, End: from, Phase: origin.Optimizer}, {Start: from, End: to, Phase: origin.Evaluation}, {Start: to, End: at, Phase: origin.Loading},
+		}, interval)
+		other := timeline.Nanos(0)
+		for i, s := range steps {
+			all := timeline.Nanos(0)
+			for _, part := range s.Phases {
+				all += part
+			}
+			if got := s.Phases[origin.Evaluation]; got != c.want[i-long]*phaseMS || all != s.End-s.Start {
+				t.Errorf("%s: step %d has %v ms of it, want %d; its phases add up to %v of %v", name, i-long, float64(got)/float64(phaseMS), c.want[i-long], all, s.End-s.Start)
+			}
+			other += s.Phases[origin.OtherPhase]
+		}
+		if other != c.other*phaseMS {
+			t.Errorf("%s: %v ms of no known phase, want %d", name, float64(other)/float64(phaseMS), c.other)
+		}
+	}
+}
+
 func TestPhasesOfEachEpoch(t *testing.T) {
 	rec := plainLoop(true)
 	for i := range rec.Marks {
@@ -201,6 +250,21 @@ func TestPhasesOfEachEpoch(t *testing.T) {
 		}
 		if math.Abs(share-1) > 1e-9 {
 			t.Errorf("epoch %d: the shares add up to %v", epoch, share)
+		}
+	}
+}
+
+// A loop that changes its parameters itself has gradients, and no optimizer.
+func TestATrainingWithoutAnOptimizer(t *testing.T) {
+	for file, want := range map[string]bool{"/v/site-packages/torch/optim/sgd.py": false, "/home/me/mine.py": true} {
+		rec := plainLoop(false)
+		for i := range rec.Frames {
+			if f := &rec.Frames[i]; f.Function == "SGD.step" {
+				f.File = file
+			}
+		}
+		if d := Run(rec); d.NoOptimizer != want {
+			t.Errorf("with %s the training has no optimizer: %v, want %v", file, d.NoOptimizer, want)
 		}
 	}
 }

@@ -84,6 +84,7 @@ func TestMeans(t *testing.T) {
 	}{
 		{"torch.utils.data.dataloader", "_SingleProcessDataLoaderIter._next_data", Loads | LoadsHere | RunsModels, LoadsElsewhere},
 		{"torch.utils.data.dataloader", "_MultiProcessingDataLoaderIter._get_data", Loads | LoadsElsewhere, LoadsHere},
+		{"torch.utils.data.dataloader", "_MultiProcessingDataLoaderIter._shutdown_workers", 0, Loads | LoadsElsewhere},
 		{"torch.utils.data.dataloader", "_BaseDataLoaderIter._next_index", Loads | Samples, LoadsHere | LoadsElsewhere},
 		{"torch.utils.data.dataset", "x", Loads, LoadsHere | Transports},
 		{"torch.utils.data._utils.worker", "_worker_loop", LoaderLoop | Transports, PoolLoop},

@@ -155,6 +155,10 @@ func (b *builder) steps(d *diagnose.Diagnosis) {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "steps-unknown", Args: map[string]any{},
 			Text: "steps: not known, as the optimizer's calls are too short for how often the stacks were read; omni-perf run counts the steps of torch, unless --no-step-hook is given or Python was started with -I, -E or -S; elsewhere omni_perf.step() marks them"})
 	}
+	if d.NoOptimizer {
+		b.doc.Notes = append(b.doc.Notes, Note{ID: "steps-unknown", Args: map[string]any{},
+			Text: "steps: not known, as no optimizer of torch was seen to step; omni_perf.step() at the end of the loop's body marks them"})
+	}
 	if o := d.Optimizers; o != nil {
 		args := map[string]any{"other": clean(o.Other)}
 		b.doc.Notes = append(b.doc.Notes, Note{ID: OneOfOptimizers, Args: args, Text: wording.Optimizers(o, b.names.place)})

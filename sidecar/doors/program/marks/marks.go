@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -70,9 +71,9 @@ func Listen(path string) (*Receiver, error) {
 	return &Receiver{listener: l, peers: make(map[*net.UnixConn]bool), raised: make(map[int]*timeline.Raised), sent: make(map[int]*FromTorch)}, nil
 }
 
-// Serve hands take what comes, until Close. take says whether the process is one whose
-// marks are wanted; it is called from several goroutines.
-func (r *Receiver) Serve(take func(pid int, m Mark) bool) {
+// Serve hands what a process sends to the function that from returns for it, until Close. That reports whether the process is one
+// whose marks are wanted. Both are called from several goroutines, the function of one process from one.
+func (r *Receiver) Serve(from func(pid int) (take func(Mark) bool)) {
 	for {
 		c, err := r.listener.AcceptUnix()
 		if err != nil {
@@ -96,7 +97,9 @@ func (r *Receiver) Serve(take func(pid int, m Mark) bool) {
 				c.Close()
 				r.open.Done()
 			}()
-			receive(c, func(m Mark) bool { return take(pid, m) }, func(raised *timeline.Raised, of int) { r.keep(cmp.Or(of, pid), raised) }, func(d *decoder) { r.keepTorch(pid, d) })
+			sent := &stream{c: c}
+			defer sent.close()
+			receive(sent, from(pid), func(raised *timeline.Raised, of int) { r.keep(cmp.Or(of, pid), raised) }, func(d *decoder) { r.keepTorch(pid, d) })
 		}()
 	}
 }
@@ -141,7 +144,7 @@ func peer(c *net.UnixConn) (pid int, err error) {
 }
 
 // receive reads one sender's lines.
-func receive(c net.Conn, take func(Mark) bool, keep func(raised *timeline.Raised, of int), torch func(*decoder)) {
+func receive(c io.Reader, take func(Mark) bool, keep func(raised *timeline.Raised, of int), torch func(*decoder)) {
 	lines := bufio.NewScanner(c)
 	lines.Buffer(make([]byte, 0, 1024), maxLine)
 	var d decoder

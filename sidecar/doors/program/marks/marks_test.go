@@ -1,6 +1,7 @@
 package marks
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func listen(t *testing.T, take func(pid int, m Mark) bool) (*Receiver, string) {
@@ -23,7 +26,7 @@ func listen(t *testing.T, take func(pid int, m Mark) bool) (*Receiver, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	go r.Serve(take)
+	go r.Serve(func(pid int) func(Mark) bool { return func(m Mark) bool { return take(pid, m) } })
 	return r, path
 }
 
@@ -57,6 +60,47 @@ func TestMarksArriveWithTheirSender(t *testing.T) {
 	want := "[true {region load 120 140  0 {0 0 <nil>} false} true {step  140 200 optimizer 0 {0 0 <nil>} true} true {step  150 210 marked 0 {32 8192 <nil>} false} true {region inc 160 170  7 {0 0 <nil>} false} true {optimizer Adam 210 210  0 {0 0 <nil>} false}]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("got  %v\nwant %s", got, want)
+	}
+}
+
+// What a sender has sent ends within a line, or what it has sent is still in its memory: each mark comes once.
+func TestWhatAKilledSenderHasNotSentIsInItsMemory(t *testing.T) {
+	const sent, unsent = `{"begin":100}` + "\n" + `{"step":150}` + "\n" + `{"st`, `ep":170}` + "\n" + `{"step":200}` + "\n"
+	for name, noted := range map[string]int{"noted": len(sent), "not noted": 10} {
+		var mu sync.Mutex
+		var got []int64
+		r, path := listen(t, func(_ int, m Mark) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, m.End)
+			return true
+		})
+		fd, err := unix.MemfdCreate("marks", unix.MFD_CLOEXEC)
+		if err != nil {
+			t.Skip("there is no memory to share: ", err)
+		}
+		pending := (sent + unsent)[noted:]
+		memory := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, uint64(noted)), uint64(len(pending)))
+		if _, err := unix.Write(fd, append(memory, pending...)); err != nil {
+			t.Fatal(err)
+		}
+		c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := c.WriteMsgUnix([]byte(sent[:5]), unix.UnixRights(fd), nil); err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(fd)
+		fmt.Fprint(c, sent[5:])
+		c.Close()
+		time.Sleep(50 * time.Millisecond) // accepted
+		r.Drain()
+		mu.Lock()
+		if fmt.Sprint(got) != "[170 200]" {
+			t.Errorf("%s: the steps end at %v, want those at 170 and 200", name, got)
+		}
+		mu.Unlock()
 	}
 }
 
@@ -102,7 +146,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"begin":1}`))
 	f.Add([]byte(`{"step":1,"region":[1,2],"name":"x"}`))
 	f.Add([]byte(`{"region":[1]}`))
+	f.Add(append([]byte{5, 0, 0, 0, 0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0}, `{"begin":1}`+"\n"...))
 	f.Fuzz(func(t *testing.T, line []byte) {
+		for _, taken := range []uint64{0, 7, 1 << 63} {
+			if rest := behind(line, taken); len(rest) > max(len(line)-sharedHead, 0) {
+				t.Errorf("%q has %q unsent", line, rest)
+			}
+		}
 		var d decoder
 		if m, ok, err := d.decode(line); ok && (err != nil || m.End < m.Start) {
 			t.Errorf("%q is %+v, %v", line, m, err)
