@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -15,7 +16,9 @@ type Died struct {
 	Signal  int    // 0: none, or not known
 	Cell    int    // that was running; 0: not known
 	IntoS   float64
-	Place   string // the line that it was in last; or empty
+	Place   string  // the line that it was seen in last; or empty
+	SeenS   float64 // how long before its end that was; 0: not known
+	Hint    bool    // of how Python shows the line of a crash, is wanted
 
 	Resident          int64 // of the kernel's process, when it was seen for the last time
 	Group, GroupLimit int64 // what its control group used and may use
@@ -24,8 +27,6 @@ type Died struct {
 	GPU, Xid          int   // the last error that a GPU's driver reported before, and of which GPU; 0: none
 	GroupKills, Kills int64 // processes that the out-of-memory killer ended while the cell ran: of the group, of the machine
 }
-
-const killed = 9
 
 // Sentence is the death in a line.
 func (d Died) Sentence() string {
@@ -40,9 +41,12 @@ func (d Died) Sentence() string {
 	}
 	text := who + " died " + d.how() + ", " + words.Seconds(d.IntoS) + when
 	if d.Place != "" {
-		text += ", in " + d.Place
+		text += ", " + lastIn(d.Place, d.Signal, d.SeenS)
 	}
 	text += "."
+	if d.Hint && diagnose.Crash(d.Signal) {
+		text += " With -X faulthandler Python prints the line that it crashed in."
+	}
 	if d.Xid > 0 {
 		text += fmt.Sprintf(" GPU %d had reported %s.", d.GPU, Xid(d.Xid))
 	}
@@ -51,6 +55,21 @@ func (d Died) Sentence() string {
 	}
 	return text
 }
+
+// lastIn says in which line a process ended, where that is known, or in which it was seen last: "last seen 4 ms before in train.py:5".
+func lastIn(place string, signal int, seenS float64) string {
+	switch {
+	case diagnose.FromOutside(signal) && seenS < muchBefore:
+		return "in " + place
+	case seenS > 0:
+		return "last seen " + words.Seconds(seenS) + " before in " + place
+	}
+	return "last seen in " + place
+}
+
+// muchBefore is how long before its end, in seconds, a process that was killed from outside may have been seen last, to
+// have ended there.
+const muchBefore = 0.05
 
 func (d Died) how() string {
 	switch {
@@ -82,7 +101,7 @@ func (d Died) Memory() string {
 	}
 	if n > 0 {
 		text := "The out-of-memory killer ended " + words.Plural(int(n), "process", "processes") + " " + whose + " meanwhile"
-		if d.Signal == killed {
+		if diagnose.FromOutside(d.Signal) {
 			text += ", probably this one"
 		}
 		parts = append(parts, text+".")
