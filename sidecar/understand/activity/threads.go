@@ -269,26 +269,39 @@ type Turns struct {
 	Threads      int
 	Active, Held timeline.Nanos      // Held is the part of Active in which they waited for the GIL
 	When         []timeline.Interval // that one of them did
+	Place        Place               // the line of the user's own with most of Active; zero where none has half of it
+	There        timeline.Nanos      // the part of Active there
 }
 
 // TurnsDuring sums up who worked and who wanted the GIL in some intervals.
 func (c *Bystanders) TurnsDuring(where []timeline.Interval) (sum Turns) {
 	length := timeline.Total(where)
+	places := make(map[Place]timeline.Nanos)
 	for _, t := range c.threads {
 		did, wait := timeline.Nanos(0), timeline.Nanos(0)
+		worked := make(map[Place]timeline.Nanos)
 		t.history.During(where, func(st Activity, part timeline.Nanos) {
 			switch {
 			case st.Cause == GIL:
 				wait += part
 			case st.Cause.Computes():
 				did += part
+			default:
+				return
 			}
+			worked[st.Place] += part
 		})
 		if float64(did+wait) >= minActive*float64(length) {
+			for at, time := range worked {
+				places[at] += time
+			}
 			sum.Active, sum.Held, sum.Threads = sum.Active+did+wait, sum.Held+wait, sum.Threads+1
 			sum.When = append(sum.When, t.history.IntervalsOf(func(state int) bool { return t.history.States[state].Cause == GIL })...)
 		}
 	}
 	sum.When = timeline.Common(timeline.Joined(sum.When), timeline.Joined(where))
+	if at := Most(places, Place.Compare); c.s.Own(at.File) && float64(places[at]) >= MostShare*float64(sum.Active) {
+		sum.Place, sum.There = at, places[at]
+	}
 	return sum
 }

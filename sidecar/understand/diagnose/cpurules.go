@@ -645,10 +645,7 @@ func threadsTakeTurns(e *evidence) measured {
 		return nothing
 	}
 	f := findingOf(a)
-	// It may have waited most of all for threads that slept, in another line than for these.
-	if at, time := e.main.MostDuring(turns.When); time > 0 {
-		f.Place, f.PlaceTime, f.Evidence = at, time, turns.When
-	}
+	f.Place, f.PlaceTime, f.Evidence = turns.Place, turns.There, turns.When // not where the same threads slept before
 	f.Cost = turns.Held / timeline.Nanos(turns.Threads)
 	f.Count, f.Value = int64(turns.Threads), float64(turns.Held)/float64(turns.Active)
 	f.Actors = e.bystanders.ThreadsDuring(a.Where)

@@ -413,7 +413,7 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{short(one(8, "", "", timeline.StateGIL, 0)), other, other}},
 	},
 	ThreadsTakeTurns: {
-		scene{acts: []act{joining}, times: 3, change: both(beside("a", timeline.StatePython, 3, "", ""), beside("b", timeline.StateGIL, 3, "", ""))}, 7, AvoidGIL,
+		scene{acts: []act{joining}, times: 3, change: both(beside("a", timeline.StatePython, 3, "", ""), beside("b", timeline.StateGIL, 3, "", ""))}, 3, AvoidGIL,
 		scene{acts: []act{joining}, times: 3, change: both(beside("a", timeline.StateNative, 3, "", ""), beside("b", timeline.StateNative, 3, "", ""))},
 	},
 	NoFreeCPU: {

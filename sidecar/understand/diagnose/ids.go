@@ -93,7 +93,7 @@ const (
 	WaitsUnknown     FindingID = "waiting"
 	Sleeps           FindingID = "sleeps"              // Actors: who worked meanwhile, on how many Cores
 	GILContention    FindingID = "gil-contention"      // Actors: who held it
-	ThreadsTakeTurns FindingID = "threads-take-turns"  // Count: threads; Value: share of their time that they waited for the GIL; Actors; Place, Evidence: of the thread while they did
+	ThreadsTakeTurns FindingID = "threads-take-turns"  // Count: threads; Value: share of their time that they waited for the GIL; Actors; Place: where they did; Evidence: when
 	NoFreeCPU        FindingID = "no-free-cpu"         // Cores: used by the program
 	BusyMachine      FindingID = "busy-machine"        // Time: for which the main thread wanted a CPU and had none; Cores: used by the program
 	StacksUnknown    FindingID = "stacks-unknown"      // Gap: why nothing is known; Time: for how long

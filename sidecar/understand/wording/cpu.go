@@ -379,8 +379,11 @@ func (s Scope) gilContention(f diagnose.Finding) string {
 }
 
 func (s Scope) threadsTakeTurns(f diagnose.Finding) string {
-	return words.Plural(int(f.Count), "thread", "threads") + " took turns at the GIL" + s.at(f.Actors) +
-		": they waited for it " + words.Percent(f.Value) + " of their time"
+	text := words.Plural(int(f.Count), "thread", "threads") + " took turns at the GIL"
+	if place := s.Place(f.Place); place != "" {
+		text += " in " + place
+	}
+	return text + ": they waited for it " + words.Percent(f.Value) + " of their time"
 }
 
 func (s Scope) noFreeCPU(f diagnose.Finding) string {
