@@ -476,11 +476,40 @@ var selecting = one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select
 // tasksAt are so many tasks that sleep at a line of the cell, or would go on there, some awaits after the other.
 func tasksAt(kind timeline.AwaitKind, line, tasks, awaits int, from, to timeline.Nanos) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
-		node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cellFile, Line: line, FirstLine: line - 1, Suspended: true}))
-		node = b.Child(node, b.Frame(timeline.Frame{Function: "sleep", File: "/usr/lib/python3.12/asyncio/tasks.py", Line: 1, Suspended: true}))
 		length := (to - from) / timeline.Nanos(awaits)
 		for i := range timeline.Nanos(awaits) {
-			b.AddAwaits(0, from+i*length, from+(i+1)*length, kind, map[timeline.NodeID]int{node: tasks}, map[timeline.NodeID]int{node: tasks})
+			addAwaits(b, kind, line, from+i*length, from+(i+1)*length, tasks, tasks)
+		}
+	}
+}
+
+// addAwaits has tasks sleep at a line, some of which began to.
+func addAwaits(b *timeline.Builder, kind timeline.AwaitKind, line int, from, to timeline.Nanos, tasks, begun int) {
+	node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cellFile, Line: line, FirstLine: line - 1, Suspended: true}))
+	node = b.Child(node, b.Frame(timeline.Frame{Function: "sleep", File: "/usr/lib/python3.12/asyncio/tasks.py", Line: 1, Suspended: true}))
+	b.AddAwaits(0, from, to, kind, map[timeline.NodeID]int{node: tasks}, map[timeline.NodeID]int{node: begun})
+}
+
+// Awaits of which most of the time one waited alone follow each other, though several waited there at once before; of many of
+// which one takes longest nothing follows.
+func TestAwaitsInTurnAfterSomeAtOnce(t *testing.T) {
+	together := tasksAt(timeline.AwaitsOther, 4, 18, 1, 0, sec/10)
+	for name, c := range map[string]struct {
+		then func(*timeline.Builder)
+		want FindingID
+	}{
+		"in turn":     {tasksAt(timeline.AwaitsOther, 4, 1, 9, sec/10, sec), AwaitsInTurn},
+		"a straggler": {func(b *timeline.Builder) { addAwaits(b, timeline.AwaitsOther, 4, sec/10, sec, 1, 0) }, ""},
+		"at once":     {tasksAt(timeline.AwaitsOther, 4, 5, 9, sec/10, sec), TasksWait},
+	} {
+		list := Run(scene{acts: []act{selecting, other}, change: both(together, c.then)}.record()).Findings
+		i := slices.IndexFunc(list, func(f Finding) bool { return f.ID == AwaitsInTurn || f.ID == TasksWait })
+		switch {
+		case c.want == "" && i < 0:
+		case i < 0 || list[i].ID != c.want:
+			t.Errorf("%s: %v", name, ids(list))
+		case c.want == AwaitsInTurn && (list[i].Count != 9 || list[i].Together != 18 || list[i].Time != 9*sec/10 || list[i].NextTime != sec/10):
+			t.Errorf("%s: %+v", name, list[i])
 		}
 	}
 }

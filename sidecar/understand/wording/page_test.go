@@ -307,6 +307,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.AwaitsInTurn: {
 		with(with(whole, call("sleep", "asyncio")), func(f *diagnose.Finding) { f.Count, f.Against = 20, 0.2 }),
 		with(with(whole, call("AsyncClient.get", "httpx")), func(f *diagnose.Finding) { f.Count, f.AtLeast = 20, true }),
+		with(with(whole, call("sleep", "asyncio")), func(f *diagnose.Finding) { f.Count, f.Against, f.Together, f.NextTime = 25, 0.1, 20, second/10 }),
+		with(with(whole, call("AsyncClient.get", "httpx")), func(f *diagnose.Finding) { f.Count, f.AtLeast, f.Together, f.NextTime = 8, true, 20, second/4 }),
 	},
 	diagnose.LoopBlocked: {
 		with(whole, func(f *diagnose.Finding) { f.Name, f.Count = "checksum", 19 }),
