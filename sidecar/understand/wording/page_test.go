@@ -263,6 +263,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, actors(1.0, activity.Actor{Count: 1, Name: "loader", Cause: activity.Python, Place: line3})),
 		with(whole, actors(0.1, activity.Actor{Count: 8, Name: "ThreadPoolExecutor-0", Cause: activity.Network, Place: line3})),
 		with(whole, actors(0.1, activity.Actor{Count: 8, Name: "ThreadPoolExecutor", Cause: activity.Sleep, Place: line3, Queued: 0.87})),
+		with(whole, actors(0.1, activity.Actor{Count: 4, Name: "worker", Cause: activity.Sleep, Place: line3, Queued: 0.72, QueuedAt: activity.Place{File: line3.File, Line: 2}})),
+		with(whole, actors(0.1, activity.Actor{Count: 4, Name: "worker", Cause: activity.Sleep, Place: line3, Queued: 0.4, QueuedAt: activity.Place{File: line3.File, Line: 2}})),
 		with(whole, actors(0.1, activity.Actor{Count: 1, Cause: activity.Sleep, Place: line3})),
 		with(whole, actors(1.5, activity.Actor{Count: 1, Cause: activity.Python, Place: line3}, activity.Actor{Count: 1, Cause: activity.Network})),
 		with(whole, actors(0)),
