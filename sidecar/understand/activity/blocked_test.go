@@ -136,7 +136,9 @@ func TestALockThatNobodyIsKnownToHave(t *testing.T) {
 	const ms = timeline.Nanos(1e6)
 	for text, want := range map[string]float64{"lock.acquire()": 0.75, "with lock:": 0.75, "task = tasks.get()": 0} {
 		b, line := aProgram()
-		b.Describe(func(r *timeline.Recording) { r.Sources = []timeline.Source{{File: "/u/a.py", Text: "\n\n\n" + text + "\n"}} })
+		b.Describe(func(r *timeline.Recording) {
+			r.Sources = []timeline.Source{{File: "/u/a.py", Text: "\n\n\n" + text + "\n"}}
+		})
 		main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
 		b.Set(main, 0, line(1), timeline.StateWaiting, false)
 		for i := range 4 {

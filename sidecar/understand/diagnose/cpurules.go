@@ -112,6 +112,20 @@ func computing(e *evidence) measured {
 	return m
 }
 
+// collectsGarbage is the time in the interpreter's collector, in whatever lines it set in: each of them may have little of it.
+func collectsGarbage(e *evidence) measured {
+	if e.explainedByGPUs() {
+		return nothing
+	}
+	f := Finding{Advice: CollectLess, Cores: math.NaN()}
+	f.Time, f.Place, f.PlaceTime, f.Evidence = e.main.StackTime(func(f timeline.Frame) bool { return f.File == timeline.GarbageCollection.File })
+	if !e.stacks.Own(f.Place.File) {
+		f.Place, f.PlaceTime = activity.Place{}, 0
+	}
+	f.Cost = f.Time
+	return e.of(f)
+}
+
 // ofAllTheLine is the share that what a line called has of all the time that the finding gives the line: what it called is
 // sought in its computing, while it may have slept or waited as well. Without a call it is that of the line's cause.
 func (e *evidence) ofAllTheLine(m measured) float64 {

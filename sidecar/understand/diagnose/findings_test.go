@@ -440,6 +440,10 @@ var findingCases = map[FindingID]struct {
 		scene{acts: twoLines, change: late(sec)}, 0, NoAdvice,
 		scene{acts: twoLines, change: late(sec / 20)},
 	},
+	CollectsGarbage: {
+		scene{acts: []act{one(8, timeline.GarbageCollection.File, timeline.GarbageCollection.Function, timeline.StatePython, 0), other, other}}, 8, CollectLess,
+		scene{acts: []act{one(8, timeline.GarbageCollection.File, timeline.GarbageCollection.Function, timeline.StatePython, 0), other, other, other}},
+	},
 	Printing: {
 		scene{acts: twoLines, change: printed(4000)}, 0, PrintLess,
 		scene{acts: twoLines, change: printed(20)},

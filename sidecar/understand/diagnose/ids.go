@@ -68,6 +68,7 @@ const (
 	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores, CutTime
 	Computing        FindingID = "computing"          // Cause, Call, Cores, CutTime
 	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores; Name: the function that has most of it, defined at Place, by PlaceTime, and Next its line that has most of that; without one, Functions, or Lines of a cell without any
+	CollectsGarbage  FindingID = "garbage-collection" // in whatever line it set in
 	Imports          FindingID = "imports"            // Modules
 	Drawing          FindingID = "drawing"            // Call
 	Displaying       FindingID = "display"            // Call
@@ -155,6 +156,7 @@ const (
 	SetUpApart         Advice = "set-up-apart"
 	Vectorise          Advice = "vectorise"
 	WholeColumns       Advice = "whole-columns"
+	CollectLess        Advice = "collect-less"
 	PrintLess          Advice = "print-less"
 	FreeMemory         Advice = "free-memory"
 	LessMemory         Advice = "less-memory"
@@ -180,7 +182,7 @@ func AllAdvice() []Advice {
 		UseWorkers, SpeedUpWorkers, WorkersOnCPU, WorkersThatWait, FasterOnCPU, CheapSampler, KeepWorkers, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
 		SaveAside, LaunchLess, BalanceRanks, ShareWork, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, KeepLoopFree, SetUpApart, Vectorise, WholeColumns,
-		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
+		CollectLess, PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
 		CheckCooling, FindFaultyKernel, CheckDevice, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, FewerQueries,
 		RecordTrace, KilledForMemory, NativeCrash,
 	}

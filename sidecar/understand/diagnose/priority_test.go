@@ -117,6 +117,8 @@ var pairs = []struct {
 	{WaitsForUser, Computing, of100(WaitsForUser, 60, Computing, 40)},
 	{OneLine, WaitsForUser, of100(OneLine, 60, WaitsForUser, 40)},
 	{Imports, Computing, of100(Imports, 60, Computing, 40)},
+	{CollectsGarbage, OneLine, of100(CollectsGarbage, 60, OneLine, 40)},
+	{OneLine, CollectsGarbage, of100(OneLine, 68, CollectsGarbage, 32)},
 	{OneLine, Imports, of100(OneLine, 60, Imports, 40)},
 	{Imports, LoadsData, of100(Imports, 55, LoadsData, 45)},
 	{LoadsData, Imports, of100(LoadsData, 55, Imports, 45)},

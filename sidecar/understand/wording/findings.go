@@ -112,6 +112,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.OneLine:          Scope.oneLine,
 	diagnose.Computing:        Scope.computing,
 	diagnose.NoLineStandsOut:  Scope.noLine,
+	diagnose.CollectsGarbage:  took("garbage collection"),
 	diagnose.Imports:          Scope.imports,
 	diagnose.Drawing:          Scope.drawing,
 	diagnose.Displaying:       Scope.displaying,

@@ -208,6 +208,7 @@ var advice = map[diagnose.Advice]string{
 	diagnose.SetUpApart:         "before the first kernel: imports, building the model, moving it to the GPU; do it in a cell of its own",
 	diagnose.Vectorise:          "vectorise it, cache its result, or move work out of the loop",
 	diagnose.WholeColumns:       "work on whole columns in place of row by row",
+	diagnose.CollectLess:        "keep fewer objects, gc.freeze() once they are made, a higher gc.set_threshold(), or gc.disable() while they are made",
 	diagnose.PrintLess:          "print every 100th time, or use tqdm with mininterval=1: each message goes through the kernel's socket to the browser",
 	diagnose.FreeMemory:         "the system may end the program: free what is no longer needed, load in parts or with memory mapping, use smaller types",
 	diagnose.LessMemory:         "the machine is out of memory and works from disk: use less, or close other programs",

@@ -340,7 +340,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.ThreadsTakeTurns: {with(whole, func(f *diagnose.Finding) {
 		f.Count, f.Value, f.Actors = 4, 0.74, []activity.Actor{{Count: 4, Cause: activity.Python, Place: line3}}
 	})},
-	diagnose.NoFreeCPU: {with(whole, func(f *diagnose.Finding) { f.Cores, f.CoreLimit = 0.6, 2 }), whole},
+	diagnose.NoFreeCPU:       {with(whole, func(f *diagnose.Finding) { f.Cores, f.CoreLimit = 0.6, 2 }), whole},
+	diagnose.CollectsGarbage: {whole, part},
 	diagnose.Printing: {
 		with(none, func(f *diagnose.Finding) { f.Count, f.Bytes, f.Value = 4000, 160_000, 400 }),
 		with(none, func(f *diagnose.Finding) { f.Count, f.Bytes, f.Value, f.AtLeast = 4000, 160_000, 400, true }),
