@@ -524,7 +524,12 @@ func waitsForEvents(e *evidence) measured {
 			return nothing // the line of the thread would be that at which one task waits for the others
 		}
 	}
-	return hostRule(awaiting, activity.EventLoop)(e)
+	m := hostRule(awaiting, activity.EventLoop)(e)
+	if idle := e.main.LoopIdle(); timeline.Total(idle) > m.Time && m.Time > 0 { // tasks sleep, or wait for threads and processes, too
+		m.Time, m.Evidence = timeline.Total(idle), idle
+		m.Value = e.share(m.Time)
+	}
+	return m
 }
 
 // waitsForEventsShare is the share of the recording from which on an event loop that waits is a finding.
