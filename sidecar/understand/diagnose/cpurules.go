@@ -37,6 +37,7 @@ func (e *evidence) hostRule(a activity.Account, add func(*evidence, activity.Acc
 	case float64(a.There) < activity.MostShare*float64(a.Total):
 		m.Place, m.PlaceTime = activity.Place{}, 0 // no line has most of it
 	}
+	m.PlaceTime = min(m.PlaceTime, m.Time) // add may have taken off some of both
 	m.AfterEnd = len(a.Where) > 0 && a.Where[0].Start >= e.main.Ended
 	return m
 }

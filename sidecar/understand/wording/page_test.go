@@ -341,7 +341,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		f.Count, f.Value, f.Actors = 4, 0.74, []activity.Actor{{Count: 4, Cause: activity.Python, Place: line3}}
 	})},
 	diagnose.NoFreeCPU:       {with(whole, func(f *diagnose.Finding) { f.Cores, f.CoreLimit = 0.6, 2 }), whole},
-	diagnose.CollectsGarbage: {whole, part},
+	diagnose.CollectsGarbage: {whole, part, with(whole, func(f *diagnose.Finding) { f.PlaceTime = f.Time * 95 / 100 })},
 	diagnose.Printing: {
 		with(none, func(f *diagnose.Finding) { f.Count, f.Bytes, f.Value = 4000, 160_000, 400 }),
 		with(none, func(f *diagnose.Finding) { f.Count, f.Bytes, f.Value, f.AtLeast = 4000, 160_000, 400, true }),
