@@ -390,8 +390,24 @@ const manyVisits = 4
 func requests(e *evidence, a activity.Account, m *measured) {
 	withCall(e, a, m)
 	if max(a.Visits, e.main.Entries(a.Place, origin.Requests)) >= manyVisits {
-		m.Advice = ManyRequests
+		m.Advice = e.forRequests(a)
 	}
+}
+
+// forRequests is what helps against many requests, without what the program does: tasks of an event loop can be several at
+// once, which their own findings say, and a session uses its connection again.
+func (e *evidence) forRequests(a activity.Account) Advice {
+	kept := e.main.CallsOf(a.Place, origin.KeepsConnections)
+	tasks := float64(timeline.Total(timeline.Common(e.main.LoopIdle(), a.Where))) >= activity.MostShare*float64(a.Total)
+	switch {
+	case kept && tasks:
+		return NoAdvice
+	case tasks:
+		return KeepConnection
+	case kept:
+		return RequestsAtOnce
+	}
+	return ManyRequests
 }
 
 func queries(e *evidence, a activity.Account, m *measured) {

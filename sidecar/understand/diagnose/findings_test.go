@@ -518,6 +518,31 @@ func TestAwaitsInTurnAfterSomeAtOnce(t *testing.T) {
 	}
 }
 
+// What a program does already is not advised: it has a session, or sends its requests from tasks of an event loop.
+func TestAdviceForRequests(t *testing.T) {
+	client := func(file, fn string) act { return one(4, site+file, fn, timeline.StateIO, 0) }
+	for _, c := range []struct {
+		call act
+		loop bool
+		want Advice
+	}{
+		{client("requests/api.py", "get"), false, ManyRequests},
+		{client("requests/sessions.py", "Session.get"), false, RequestsAtOnce},
+		{client("httpx/_api.py", "get"), false, ManyRequests},
+		{client("httpx/_client.py", "AsyncClient.get"), true, NoAdvice},
+		{client("aiohttp/connector.py", "TCPConnector.connect"), true, KeepConnection},
+	} {
+		rec := scene{acts: []act{c.call, short(other)}, times: 5}.record()
+		for i := range rec.Frames {
+			rec.Frames[i].Suspended = c.loop && rec.Frames[i].File == c.call.file
+		}
+		d := Run(rec)
+		if got := findingOfID(t, &d, WaitsForNetwork); got.Advice != c.want {
+			t.Errorf("%s: %q, want %q", c.call.fn, got.Advice, c.want)
+		}
+	}
+}
+
 // What has a lock of asyncio's waits within the block that others wait for.
 func TestTheLineThatHasALockIsNamed(t *testing.T) {
 	text := "async def get(n):\n    async with lock:\n        await asyncio.sleep(1)\n    await asyncio.sleep(2)\n"

@@ -170,6 +170,8 @@ const (
 	MoveToGPU          Advice = "move-to-gpu"
 	FasterKernels      Advice = "faster-kernels"
 	ManyRequests       Advice = "many-requests"
+	RequestsAtOnce     Advice = "requests-at-once" // as ManyRequests, where the connection is used again
+	KeepConnection     Advice = "keep-connection"  // as ManyRequests, in an event loop
 	FewerQueries       Advice = "fewer-queries"
 	RecordTrace        Advice = "record-trace"
 	KilledForMemory    Advice = "killed-for-memory"
@@ -183,7 +185,7 @@ func AllAdvice() []Advice {
 		SaveAside, LaunchLess, BalanceRanks, ShareWork, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, KeepLoopFree, SetUpApart, Vectorise, WholeColumns,
 		CollectLess, PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
-		CheckCooling, FindFaultyKernel, CheckDevice, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, FewerQueries,
+		CheckCooling, FindFaultyKernel, CheckDevice, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, RequestsAtOnce, KeepConnection, FewerQueries,
 		RecordTrace, KilledForMemory, NativeCrash,
 	}
 }

@@ -221,6 +221,8 @@ var advice = map[diagnose.Advice]string{
 	diagnose.PowerLimitIsNormal: "normal under full load; nvidia-smi -q -d POWER shows the limit",
 	diagnose.MoveToGPU:          `move model and data there: model.to("cuda"), batch.to("cuda"); torch.cuda.is_available() returns whether this build can use it`,
 	diagnose.FasterKernels:      "to go faster: mixed precision (bfloat16), torch.compile, better kernels, or a larger device",
+	diagnose.RequestsAtOnce:     "send several at once (ThreadPoolExecutor, asyncio)",
+	diagnose.KeepConnection:     "reuse the connection (a session)",
 	diagnose.ManyRequests:       "send several at once (ThreadPoolExecutor, asyncio), and reuse the connection (a session)",
 	diagnose.FewerQueries:       "handle many rows in one query (executemany, a join) in place of one query for each",
 	diagnose.KilledForMemory:    "the system ends processes so when memory runs out (dmesg shows it): fewer workers, smaller batches, or less data held in each",
