@@ -20,12 +20,8 @@ func TestAProgramThatDies(t *testing.T) {
 		if _, err := Run(context.Background(), realTools(), Script{Interpreter: truth.OnPath(t), Args: []string{script}, Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, o); err != nil {
 			t.Fatal(err)
 		}
-		seen := "last seen " + `\d[.\d]* [mµ]s before in` // what ends it comes after that
-		if name == "SIGKILL" {
-			seen = "in"
-		}
 		for _, want := range []string{
-			`omni-perf: died.py died by ` + name + `, \d[.\d]* s after its start, ` + seen + ` (.*/)?died.py:4, work( → string_at)?\..* It had \d.* resident, of `,
+			`omni-perf: died.py died by ` + name + `, \d[.\d]* s after its start, last seen \d[.\d]* [mµ]s before in (.*/)?died.py:4, work( → string_at)?\..* It had \d.* resident, of `,
 			`MainThread, the innermost call first:\n(      .*string_at\n)?      (.*/)?died.py:4, work\n`, `loader, the innermost call first:`,
 		} {
 			if !regexp.MustCompile(want).Match(messages.Bytes()) {

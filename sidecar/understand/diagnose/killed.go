@@ -18,10 +18,6 @@ var crashes = map[int]bool{4: true, 6: true, 7: true, 8: true, 11: true, 31: tru
 // Crash reports whether a signal is one of those.
 func Crash(signal int) bool { return crashes[signal] }
 
-// FromOutside reports whether a signal ends a process wherever it is: the line that it was seen in last is taken for that
-// of its end. Others end it for what it did after it was seen.
-func FromOutside(signal int) bool { return signal == signalKill }
-
 // Killed reports whether a process is a worker that crashed, or that was killed.
 func Killed(p *timeline.Process) bool {
 	return p.IsWorker() && p.End > 0 && (Crash(p.Signal) || p.Signal == signalKill)

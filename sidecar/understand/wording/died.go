@@ -28,6 +28,8 @@ type Died struct {
 	GroupKills, Kills int64 // processes that the out-of-memory killer ended while the cell ran: of the group, of the machine
 }
 
+const killed = 9
+
 // Sentence is the death in a line.
 func (d Died) Sentence() string {
 	who, when := "The kernel", " into a cell"
@@ -41,7 +43,7 @@ func (d Died) Sentence() string {
 	}
 	text := who + " died " + d.how() + ", " + words.Seconds(d.IntoS) + when
 	if d.Place != "" {
-		text += ", " + lastIn(d.Place, d.Signal, d.SeenS)
+		text += ", " + lastIn(d.Place, d.SeenS)
 	}
 	text += "."
 	if d.Hint && diagnose.Crash(d.Signal) {
@@ -56,20 +58,13 @@ func (d Died) Sentence() string {
 	return text
 }
 
-// lastIn says in which line a process ended, where that is known, or in which it was seen last: "last seen 4 ms before in train.py:5".
-func lastIn(place string, signal int, seenS float64) string {
-	switch {
-	case diagnose.FromOutside(signal) && seenS < muchBefore:
-		return "in " + place
-	case seenS > 0:
+// lastIn says in which line a process was seen last, and how long before its end: what ended it may be the next one.
+func lastIn(place string, seenS float64) string {
+	if seenS > 0 {
 		return "last seen " + words.Seconds(seenS) + " before in " + place
 	}
 	return "last seen in " + place
 }
-
-// muchBefore is how long before its end, in seconds, a process that was killed from outside may have been seen last, to
-// have ended there.
-const muchBefore = 0.05
 
 func (d Died) how() string {
 	switch {
@@ -101,7 +96,7 @@ func (d Died) Memory() string {
 	}
 	if n > 0 {
 		text := "The out-of-memory killer ended " + words.Plural(int(n), "process", "processes") + " " + whose + " meanwhile"
-		if diagnose.FromOutside(d.Signal) {
+		if d.Signal == killed {
 			text += ", probably this one"
 		}
 		parts = append(parts, text+".")
