@@ -78,7 +78,7 @@ func Shorter(ps []Phrase) []Phrase {
 		case p.Share <= 0:
 			other = i
 			continue
-		case least < 0 || p.Share < ps[least].Share:
+		case least < 0 || p.Share <= ps[least].Share:
 			least = i
 		}
 		shares++
