@@ -55,7 +55,7 @@ func (m memoryBefore) sayDied(messages io.Writer, rec *timeline.Recording, r *re
 	}
 	d := wording.Died{
 		Program: name, Watched: watched, Exit: p.ExitCode, Signal: int(signal), IntoS: timeline.Nanos(*p.EndNS).Seconds(), Place: r.LastPlace(),
-		SeenS: rec.Processes[0].SeenBefore().Seconds(), Hint: !watched && !slices.Contains(rec.Target.Argv, "faulthandler"),
+		SeenS: rec.TargetSeenBefore().Seconds(), Hint: !watched && !slices.Contains(rec.Target.Argv, "faulthandler"),
 		Resident: r.LastResident(), Group: now.Group, GroupLimit: now.GroupLimit, Machine: now.Machine, Available: now.Available,
 		GroupKills: now.GroupKills - m.before.GroupKills, Kills: now.Kills - m.before.Kills,
 	}

@@ -105,7 +105,7 @@ func (w *watched) died(rec *timeline.Recording, r *report.View) string {
 	}
 	d := wording.Died{
 		Exit: rec.Processes[0].Exit, Signal: rec.Processes[0].Signal, Cell: w.cell.ExecutionCount, IntoS: rec.Duration.Seconds(), Place: r.LastPlace(), Resident: r.LastResident(),
-		SeenS: rec.Processes[0].SeenBefore().Seconds(),
+		SeenS: rec.TargetSeenBefore().Seconds(),
 	}
 	if w.already {
 		d.Program, d.Watched = "The kernel", true

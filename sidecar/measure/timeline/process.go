@@ -115,6 +115,14 @@ func (p *Process) SeenBefore() Nanos {
 	return max(cmp.Or(p.Stacks.Gone, p.End)-p.Stacks.Last, 1)
 }
 
+// TargetSeenBefore is how long before its end the stacks of the target were known for the last time; 0: that is not known.
+func (r *Recording) TargetSeenBefore() Nanos {
+	if len(r.Processes) == 0 {
+		return 0
+	}
+	return r.Processes[0].SeenBefore()
+}
+
 // NoStacks is why the stacks of a process were not read.
 type NoStacks string
 
