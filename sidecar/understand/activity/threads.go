@@ -301,7 +301,6 @@ type Turns struct {
 	Active, Held timeline.Nanos      // Held is the part of Active in which they waited for the GIL
 	When         []timeline.Interval // that one of them did
 	Place        Place               // the line of the user's own with most of Active; zero where none has half of it
-	There        timeline.Nanos      // the part of Active there
 }
 
 // TurnsDuring sums up who worked and who wanted the GIL in some intervals.
@@ -332,7 +331,7 @@ func (c *Bystanders) TurnsDuring(where []timeline.Interval) (sum Turns) {
 	}
 	sum.When = timeline.Common(timeline.Joined(sum.When), timeline.Joined(where))
 	if at := Most(places, Place.Compare); c.s.Own(at.File) && float64(places[at]) >= MostShare*float64(sum.Active) {
-		sum.Place, sum.There = at, places[at]
+		sum.Place = at
 	}
 	return sum
 }

@@ -681,7 +681,7 @@ func threadsTakeTurns(e *evidence) measured {
 		return nothing
 	}
 	f := findingOf(a)
-	f.Place, f.PlaceTime, f.Evidence = turns.Place, turns.There, turns.When // not where the same threads slept before
+	f.Place, f.PlaceTime, f.Evidence = turns.Place, 0, turns.When // not where the same threads slept before, and none of Time is there
 	f.Cost = turns.Held / timeline.Nanos(turns.Threads)
 	f.Count, f.Value = int64(turns.Threads), float64(turns.Held)/float64(turns.Active)
 	f.Actors = e.bystanders.ThreadsDuring(a.Where)
