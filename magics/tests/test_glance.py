@@ -152,7 +152,11 @@ def test_a_kernel_that_dies_leaves_its_cells(tmp_path: Path) -> None:
     notebook = write(tmp_path / "n.ipynb", "x = 1", kill, "x + 1")
     done = run(notebook, "-o", tmp_path / "page")
     assert done.returncode == 1
-    assert "kernel died" in (tmp_path / "page.html").read_text()
+    died = r"The kernel died by SIGKILL, .* into cell \[2\], last seen .* before in line [23]: "
+    assert re.search(r"omni-perf: " + died, done.stderr)
+    page = (tmp_path / "page.html").read_text()
+    assert "kernel died" in page
+    assert re.search(died, page)
 
 
 def test_a_cell_that_takes_too_long_timed_out(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 		rec.Processes[0].Role, rec.Processes[0].Number = o.Worker.Role, o.Worker.Number
 	}
 	report, _, err := t.shown(rec, addtrace.Traced{}, files, o)
-	memory.sayDied(o.Messages, report, true)
+	memory.sayDied(o.Messages, rec, report, true)
 	return err
 }
 

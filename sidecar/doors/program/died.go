@@ -36,7 +36,7 @@ func watchMemory(pid int) memoryBefore {
 
 // sayDied says how a program died: in which line, with how much memory, and what its threads did then. Nothing of one
 // that ended otherwise.
-func (m memoryBefore) sayDied(messages io.Writer, r *report.View, watched bool) {
+func (m memoryBefore) sayDied(messages io.Writer, rec *timeline.Recording, r *report.View, watched bool) {
 	if r == nil {
 		return
 	}
@@ -55,6 +55,7 @@ func (m memoryBefore) sayDied(messages io.Writer, r *report.View, watched bool) 
 	}
 	d := wording.Died{
 		Program: name, Watched: watched, Exit: p.ExitCode, Signal: int(signal), IntoS: timeline.Nanos(*p.EndNS).Seconds(), Place: r.LastPlace(),
+		SeenS: rec.TargetSeenBefore().Seconds(), Hint: !watched && !slices.Contains(rec.Target.Argv, "faulthandler"),
 		Resident: r.LastResident(), Group: now.Group, GroupLimit: now.GroupLimit, Machine: now.Machine, Available: now.Available,
 		GroupKills: now.GroupKills - m.before.GroupKills, Kills: now.Kills - m.before.Kills,
 	}

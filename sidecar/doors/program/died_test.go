@@ -21,7 +21,7 @@ func TestAProgramThatDies(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{
-			`omni-perf: died.py died by ` + name + `, \d[.\d]* s after its start, in (.*/)?died.py:4, work( → string_at)?. It had \d.* resident, of `,
+			`omni-perf: died.py died by ` + name + `, \d[.\d]* s after its start, last seen \d[.\d]* [mµ]s before in (.*/)?died.py:4, work( → string_at)?\..* It had \d.* resident, of `,
 			`MainThread, the innermost call first:\n(      .*string_at\n)?      (.*/)?died.py:4, work\n`, `loader, the innermost call first:`,
 		} {
 			if !regexp.MustCompile(want).Match(messages.Bytes()) {

@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -198,6 +199,10 @@ func (g *gathered) draw(e endedCell, c *glance.Cell) (err error) {
 		return err
 	}
 	c.SetReport(r)
+	if died := e.died(rec, r); died != "" {
+		fmt.Fprintf(g.to, "omni-perf: %s\n", died)
+		c.Headline = strings.TrimSpace(died + " " + c.Headline)
+	}
 	if c.Figures.Kept == nil {
 		c.Figures.Kept = e.edges.kept()
 	}

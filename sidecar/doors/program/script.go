@@ -145,7 +145,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	report, _, err := t.shown(rec, found.leading, files, o)
 	if report != nil {
 		t.keepTraces(ctx, report, found.files, o.Messages)
-		memory.sayDied(o.Messages, report, false)
+		memory.sayDied(o.Messages, rec, report, false)
 	}
 	return exitOf(cmd.ProcessState), err
 }

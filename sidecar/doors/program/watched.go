@@ -98,18 +98,19 @@ func endedItself(rec *timeline.Recording) bool {
 	return !slices.Contains([]unix.Signal{unix.SIGKILL, unix.SIGTERM, unix.SIGINT, unix.SIGHUP}, unix.Signal(rec.Processes[0].Signal))
 }
 
-// sayDied says how the kernel died in a cell, where that is known: its report has the stacks.
-func (k *follower) sayDied(w *watched, rec *timeline.Recording, r *report.View) {
+// died is how the kernel died in a cell; empty where it did not, or where that is not known. Its report has the stacks.
+func (w *watched) died(rec *timeline.Recording, r *report.View) string {
 	if rec.Target.Cell.Outcome != kernelDied || len(rec.Processes) == 0 || rec.Processes[0].Exit == nil {
-		return
+		return ""
 	}
 	d := wording.Died{
 		Exit: rec.Processes[0].Exit, Signal: rec.Processes[0].Signal, Cell: w.cell.ExecutionCount, IntoS: rec.Duration.Seconds(), Place: r.LastPlace(), Resident: r.LastResident(),
+		SeenS: rec.TargetSeenBefore().Seconds(),
 	}
 	if w.already {
 		d.Program, d.Watched = "The kernel", true
 	}
-	fmt.Fprintf(k.options.Messages, "omni-perf: %s\n", d.Sentence())
+	return d.Sentence()
 }
 
 func (k *follower) show(w *watched, rec *timeline.Recording) {
@@ -133,7 +134,9 @@ func (k *follower) show(w *watched, rec *timeline.Recording) {
 		}
 	}
 	if r != nil {
-		k.sayDied(w, rec, r)
+		if died := w.died(rec, r); died != "" {
+			fmt.Fprintf(k.options.Messages, "omni-perf: %s\n", died)
+		}
 	}
 	k.journal.update(w, r, files, written, err, false)
 }

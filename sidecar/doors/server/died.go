@@ -85,7 +85,7 @@ func (s *kernelSession) lastReport(id string, cell *cellState, before host.Memor
 	memory := s.memory.Now()
 	d := wording.Died{
 		Exit: exit.Code, Signal: exit.Signal, Cell: int(cell.begin.ExecutionCount), IntoS: time.Duration(at - cell.started).Seconds(), Place: r.LastPlace(),
-		Resident: r.LastResident(), Group: memory.Group, GroupLimit: memory.GroupLimit, Machine: memory.Machine, Available: memory.Available,
+		SeenS: rec.TargetSeenBefore().Seconds(), Resident: r.LastResident(), Group: memory.Group, GroupLimit: memory.GroupLimit, Machine: memory.Machine, Available: memory.Available,
 	}
 	d.GPU, d.Xid = r.LastXid()
 	if before.Machine > 0 { // else it ended before that was known

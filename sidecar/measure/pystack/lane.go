@@ -83,6 +83,19 @@ func (s *session) end(t *thread) {
 	}
 }
 
+// noteLast reports when the stacks were known for the last time.
+func (s *session) noteLast() {
+	good := s.sink.Since(s.good)
+	if s.first {
+		return // they never were
+	}
+	s.sink.Describe(func(r *timeline.Recording) {
+		if s.place < len(r.Processes) {
+			r.Processes[s.place].Stacks.Last = good
+		}
+	})
+}
+
 // lose ends the threads where the process has, and says else that nothing is known
 // of them since the last good tick.
 func (s *session) lose(err error) {
@@ -100,6 +113,12 @@ func (s *session) lose(err error) {
 	}
 	switch {
 	case errors.Is(err, ErrGone):
+		gone := s.sink.Since(s.at)
+		s.sink.Describe(func(r *timeline.Recording) {
+			if s.place < len(r.Processes) {
+				r.Processes[s.place].Stacks.Gone = gone
+			}
+		})
 	case errors.Is(err, ErrPermission):
 		s.sink.BeginGap(s.p.pid, good, timeline.GapPermission)
 	case errors.Is(err, ErrStarting):

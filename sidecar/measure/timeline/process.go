@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -101,6 +102,25 @@ type StackReading struct {
 	Reads    int64         // … stacks of single threads …
 	Lost     int64         // … of them without a usable frame …
 	Cut      int64         // … and cut to their sure prefix
+	Last     Nanos         // when they were known for the last time; 0: they were not
+	Gone     Nanos         // when reading them showed that the process had ended; 0: it did not
+}
+
+// SeenBefore is how long before its end the stacks of a process were known for the last time, at most; 0: that is not
+// known. Its memory is gone first: to free much of it takes the system a while.
+func (p *Process) SeenBefore() Nanos {
+	if p.Stacks.Last == 0 || p.End == 0 {
+		return 0
+	}
+	return max(cmp.Or(p.Stacks.Gone, p.End)-p.Stacks.Last, 1)
+}
+
+// TargetSeenBefore is how long before its end the stacks of the target were known for the last time; 0: that is not known.
+func (r *Recording) TargetSeenBefore() Nanos {
+	if len(r.Processes) == 0 {
+		return 0
+	}
+	return r.Processes[0].SeenBefore()
 }
 
 // NoStacks is why the stacks of a process were not read.

@@ -151,6 +151,11 @@ func (r *Recording) sliceProcesses(all []Process, from, to Nanos) (index []int) 
 		if p.End != 0 {
 			p.End = max(min(p.End, to)-from, 1)
 		}
+		for _, at := range []*Nanos{&p.Stacks.Last, &p.Stacks.Gone} {
+			if *at != 0 {
+				*at = max(min(*at, to)-from, 1)
+			}
+		}
 		index[i] = len(r.Processes)
 		r.Processes = append(r.Processes, p)
 	}

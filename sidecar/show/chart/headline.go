@@ -67,6 +67,12 @@ func workersTimes(r *report.View) (times report.StateTimes) {
 	return times
 }
 
+// Shares of the title: below worthSharing they are left out, and one of nothing is one, too.
+const (
+	worthSharing = 0.005
+	leastShare   = 1e-9
+)
+
 // sharesOf is how the main thread spent its time, or all that ran tasks.
 func sharesOf(times report.StateTimes) (ps []scene.Phrase) {
 	computing, unseen := report.Seconds(times.Of(report.State.Computes)), report.Seconds(times[report.StateUnknown])
@@ -76,15 +82,15 @@ func sharesOf(times report.StateTimes) (ps []scene.Phrase) {
 	}
 	queued := report.Seconds(times[report.StateOff])
 	waits := all - computing - queued - unseen
-	ps = append(ps, scene.Phrase{Text: "computing " + words.Percent(computing/all), Tone: scene.Good, Face: scene.Bold})
-	if queued/all >= 0.005 {
-		ps = append(ps, scene.Phrase{Text: "no free CPU " + words.Percent(queued/all), Tone: scene.Warn, Face: scene.Bold})
-	}
-	if waits/all >= 0.005 {
-		ps = append(ps, scene.Phrase{Text: "waiting " + words.Percent(waits/all), Tone: scene.Warn, Face: scene.Bold})
-	}
-	if unseen/all >= 0.005 {
-		ps = append(ps, scene.Phrase{Text: "unknown " + words.Percent(unseen/all), Tone: scene.Warn, Face: scene.Bold})
+	for _, part := range []struct {
+		name   string
+		time   float64
+		tone   scene.Tone
+		always bool
+	}{{"computing", computing, scene.Good, true}, {"no free CPU", queued, scene.Warn, false}, {"waiting", waits, scene.Warn, false}, {"unknown", unseen, scene.Warn, false}} {
+		if share := part.time / all; share >= worthSharing || part.always {
+			ps = append(ps, scene.Phrase{Text: part.name + " " + words.Percent(share), Tone: part.tone, Face: scene.Bold, Share: max(share, leastShare)})
+		}
 	}
 	return ps
 }

@@ -280,6 +280,9 @@ func awaitsTable(r *report.View, duration float64) table {
 		if a.MaxTasks > 1 {
 			several = true
 			rw.aside += " at once"
+			if mean := a.MeanTasks(); mean < wording.FewerOnAverage*float64(a.MaxTasks) {
+				rw.aside += ", " + words.Fixed(mean, 1) + " on average"
+			}
 			rw.hint = words.Seconds(report.Seconds(a.WaitingNS)) + " over all tasks"
 		}
 		t.rows = append(t.rows, rw)

@@ -28,7 +28,7 @@ func textOf(d *digest, width int) string {
 	}
 	phrases := d.title // whole ones: of a figure that is cut in two, a wrong one is left
 	for len(phrases) > 2 && words.Columns(scene.Join(phrases, "  ")+badge) > t.Width {
-		phrases = phrases[:len(phrases)-1]
+		phrases = scene.Shorter(phrases)
 	}
 	t.Line(scene.Join(phrases, "  ") + badge)
 	t.Paragraph("", scene.Join(d.finding, " · "))

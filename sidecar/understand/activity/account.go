@@ -70,14 +70,6 @@ func (t *Reading) AccountUntil(end timeline.Nanos, fits func(Cause) bool) Accoun
 	return a
 }
 
-// MostDuring is the place where the thread was for most of some intervals, and for how long.
-func (t *Reading) MostDuring(where []timeline.Interval) (Place, timeline.Nanos) {
-	places := make(map[Place]timeline.Nanos)
-	t.History.During(where, func(st Activity, part timeline.Nanos) { places[st.Place] += part })
-	at := Most(places, Place.Compare)
-	return at, places[at]
-}
-
 // OwnPlace is the account's place where a line of the user's own has it, or where the
 // program has none at all: the line of a library is no news to its user.
 func (t *Reading) OwnPlace(a Account) (Place, timeline.Nanos) {

@@ -18,9 +18,13 @@ type AwaitLine struct {
 	Ready    timeline.Nanos      // sum over the tasks that awaited nothing any more there: the loop was busy with others
 	Where    []timeline.Interval // Some
 	Changes  []timeline.Nanos    // when the number of tasks changed
-	Begun    int                 // awaits, as far as readings show
+	Alone    []timeline.Interval // the part of Where in which one task waited there
+	Begun    int                 // awaits that began while no other task waited there, as far as readings show
 	Node     timeline.NodeID     // the stack with most of Waiting
 }
+
+// InTurn reports whether for most of the time in which any task waited there it was one.
+func (a *AwaitLine) InTurn() bool { return 2*timeline.Total(a.Alone) > a.Some }
 
 // Mean is how many tasks waited while any did.
 func (a *AwaitLine) Mean() float64 {
@@ -39,6 +43,7 @@ type awaitKey struct {
 type change struct {
 	at            timeline.Nanos
 	windows, most int
+	begun         int
 }
 
 // Awaits sums up where tasks of event loops waited, each by the innermost line of the user's own
@@ -88,8 +93,7 @@ func awaitsOf(rec *timeline.Recording, own func(timeline.FrameID) bool, together
 		there := timeline.Nanos(0)
 		for _, w := range a.Windows {
 			there += w.Waiting
-			line.Begun += w.Begun
-			changes[key] = append(changes[key], change{w.Start, 1, w.Most}, change{w.End, -1, -w.Most})
+			changes[key] = append(changes[key], change{w.Start, 1, w.Most, w.Begun}, change{w.End, -1, -w.Most, 0})
 		}
 		line.Waiting += there
 		if there > most[key] {
@@ -129,19 +133,25 @@ func (a *AwaitLine) sum(changes []change) {
 	slices.SortFunc(changes, func(x, y change) int {
 		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(y.windows, x.windows)) // begins first
 	})
-	windows, most, from := 0, 0, timeline.Nanos(0)
+	windows, most, begun, from := 0, 0, 0, timeline.Nanos(0)
 	for i, c := range changes {
 		if windows == 0 {
 			from = c.at
 		}
-		windows, most = windows+c.windows, most+c.most
+		windows, most, begun = windows+c.windows, most+c.most, begun+c.begun
 		if i+1 == len(changes) || changes[i+1].at > c.at { // all that changed then
 			a.Most = max(a.Most, most)
 			a.Changes = append(a.Changes, c.at)
+			if most == 1 && i+1 < len(changes) {
+				a.Alone = append(a.Alone, timeline.Between(c.at, changes[i+1].at))
+				a.Begun += begun
+			}
+			begun = 0
 		}
 		if windows == 0 && c.at > from {
 			a.Some += c.at - from
 			a.Where = append(a.Where, timeline.Between(from, c.at))
 		}
 	}
+	a.Alone = timeline.Joined(a.Alone)
 }

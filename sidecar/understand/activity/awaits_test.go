@@ -59,15 +59,19 @@ func TestAwaitsAreWhatCountingFinds(t *testing.T) {
 			}
 		}
 		var want AwaitLine
+		alone := timeline.Nanos(0)
 		for _, tasks := range counted {
 			want.Waiting += timeline.Nanos(tasks) * ms
 			want.Most = max(want.Most, tasks)
 			if tasks > 0 {
 				want.Some += ms
 			}
+			if tasks == 1 {
+				alone += ms
+			}
 		}
 		lines := Awaits(b.Snapshot(duration*ms), func(timeline.FrameID) bool { return true })
-		if len(lines) != 1 || lines[0].Waiting != want.Waiting || lines[0].Some != want.Some || lines[0].Most != want.Most {
+		if len(lines) != 1 || lines[0].Waiting != want.Waiting || lines[0].Some != want.Some || lines[0].Most != want.Most || timeline.Total(lines[0].Alone) != alone {
 			t.Fatalf("seed %d: got %+v, want %+v", seed, lines, want)
 		}
 	}

@@ -160,6 +160,36 @@ func TestALockThatThreadsHaveInTurnIsOneRow(t *testing.T) {
 	}
 }
 
+// Of a lock whose owner is nowhere to be read, as of a threading.Lock, the line that takes it says that it is one; a thread
+// that waits in a queue waits for no lock.
+func TestALockThatNobodyIsKnownToHave(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	for text, want := range map[string]float64{"lock.acquire()": 0.75, "with lock:": 0.75, "task = tasks.get()": 0} {
+		b, line := aProgram()
+		b.Describe(func(r *timeline.Recording) {
+			r.Sources = []timeline.Source{{File: "/u/a.py", Text: "\n\n\n" + text + "\n"}}
+		})
+		main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
+		b.Set(main, 0, line(1), timeline.StateWaiting, false)
+		for i := range 4 {
+			id := b.Thread(timeline.Thread{PID: 7, NativeID: 8 + i, OnCPU: -1})
+			for turn := range 4 {
+				at, wait := line(4), timeline.WaitLock
+				if turn == i {
+					at, wait = line(5), timeline.WaitSleep
+				}
+				b.Set(id, timeline.Nanos(turn)*20*ms, at, timeline.StateWaiting, false)
+				b.SetWait(id, timeline.Nanos(turn)*20*ms, wait, 0)
+			}
+		}
+		rec := b.Snapshot(80 * ms)
+		actors := NewBystanders(NewStacks(rec, NewSource(rec, nil)), &rec.Threads[main]).ThreadsDuring([]timeline.Interval{timeline.Between(0, 80*ms)})
+		if len(actors) != 1 || actors[0].Queued != want || (actors[0].QueuedAt.Line == 4) != (want > 0) {
+			t.Errorf("%s: %+v", text, actors)
+		}
+	}
+}
+
 func TestWhatNamesOfThreadsHaveInCommon(t *testing.T) {
 	for want, names := range map[string][]string{
 		"work":                 {"Thread-1 (work)", "Thread-2 (work)"},

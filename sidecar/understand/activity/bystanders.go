@@ -21,19 +21,20 @@ type Bystanders struct {
 
 // Actor is a thread or a process, or several that did the same.
 type Actor struct {
-	Process bool
-	Count   int
-	AtLeast bool           // processes so short that there were more than were seen
-	Name    string         // of the thread or command; of several what their names have in common; may be empty
-	Cause   Cause          // what they mostly did; Unknown for processes
-	Place   Place          // where, for threads and workers
-	Work    *PoolWork      // what worker processes did meanwhile; nil where nothing is known of that
-	CPU     timeline.Nanos // what they used; -1 unknown
-	Start   timeline.Nanos // of the first
-	End     timeline.Nanos // of the last
-	Exit    *int           // of one process that has ended, where known
-	Awaited timeline.Nanos // that the thread waited for it, or for a lock that it had; 0: not known
-	Queued  float64        // share of its time for which it waited for a lock that others had, of threads; 0: not known
+	Process  bool
+	Count    int
+	AtLeast  bool           // processes so short that there were more than were seen
+	Name     string         // of the thread or command; of several what their names have in common; may be empty
+	Cause    Cause          // what they mostly did; Unknown for processes
+	Place    Place          // where, for threads and workers
+	Work     *PoolWork      // what worker processes did meanwhile; nil where nothing is known of that
+	CPU      timeline.Nanos // what they used; -1 unknown
+	Start    timeline.Nanos // of the first
+	End      timeline.Nanos // of the last
+	Exit     *int           // of one process that has ended, where known
+	Awaited  timeline.Nanos // that the thread waited for it, or for a lock that it had; 0: not known
+	Queued   float64        // share of its time for which it waited for a lock that others had, of threads; 0: not known
+	QueuedAt Place          // the line of the user's own with most of that; zero: none has
 }
 
 // bystander is one other thread.

@@ -136,6 +136,31 @@ func (t *Reading) Meaning(at Place, means origin.Meanings) (packageName string) 
 	return Most(sums, strings.Compare)
 }
 
+// CallsOf reports whether a place called functions that mean one of these things for most of its time, itself: what they
+// call in turn is not asked.
+func (t *Reading) CallsOf(at Place, means origin.Meanings) bool {
+	if t.Thread == nil {
+		return false
+	}
+	all, called := timeline.Nanos(0), timeline.Nanos(0)
+	type answer struct{ here, means bool }
+	for length, a := range EachSpan(t, func(stack []timeline.FrameID, _ Cause, place Place) (a answer) {
+		if a.here = place == at; a.here {
+			own := t.stacks.ownest(stack)
+			a.means = own > 0 && t.stacks.facts[stack[own-1]].means&means != 0
+		}
+		return a
+	}) {
+		if a.here {
+			all += length
+		}
+		if a.means {
+			called += length
+		}
+	}
+	return called > 0 && float64(called) >= MostShare*float64(all)
+}
+
 func compareCalls(a, b Call) int {
 	if c := strings.Compare(a.Package, b.Package); c != 0 {
 		return c

@@ -2,6 +2,7 @@ package activity
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -98,27 +99,57 @@ func (c *Bystanders) ThreadsDuring(where []timeline.Interval) []Actor {
 			}
 			a.End = max(a.End, end)
 		}
-		a.Name, a.Queued = commonName(names), c.queued(threads, where)
+		a.Name = commonName(names)
+		a.Queued, a.QueuedAt = c.queued(threads, where)
 		list = append(list, a)
 	}
 	slices.SortFunc(list, byWork)
 	return list
 }
 
-// queued is the share of their time in some intervals for which threads waited for locks that others had.
-func (c *Bystanders) queued(threads []bystander, where []timeline.Interval) float64 {
-	waited, lived := timeline.Nanos(0), timeline.Nanos(0)
+// queued is the share of their time in some intervals for which threads waited for locks that others had, and the line of the
+// user's own with most of it.
+func (c *Bystanders) queued(threads []bystander, where []timeline.Interval) (share float64, at Place) {
+	lived := timeline.Nanos(0)
+	places := make(map[Place]timeline.Nanos)
 	for _, t := range threads {
 		for _, s := range t.Spans {
 			timeline.Overlap(where, s.Start, s.End, func(_ int, part timeline.Nanos) {
 				lived += part
-				if int(s.On) < len(c.s.Rec.Objects) && s.On > 0 && c.s.Rec.Objects[s.On].Kind == timeline.ObjectLock {
-					waited += part
+				if c.wantsLock(s) {
+					places[c.s.Charged(c.s.Stack(s.Node))] += part
 				}
 			})
 		}
 	}
-	return float64(waited) / float64(max(lived, 1))
+	waited := timeline.Nanos(0)
+	for _, time := range places {
+		waited += time
+	}
+	if at = Most(places, Place.Compare); !c.s.Own(at.File) || float64(places[at]) < MostShare*float64(waited) {
+		at = Place{}
+	}
+	return float64(waited) / float64(max(lived, 1)), at
+}
+
+// takesLock is a line that takes a lock: what is acquired so, or entered by with.
+var takesLock = regexp.MustCompile(`\.acquire\(|^with\b`)
+
+// wantsLock reports whether a thread waits for a lock in a span: one that a thread is known to have, or that a line of the
+// user's own takes, who has it being unknown, as of a threading.Lock.
+func (c *Bystanders) wantsLock(s timeline.Span) bool {
+	if s.On > 0 && int(s.On) < len(c.s.Rec.Objects) {
+		return c.s.Rec.Objects[s.On].Kind == timeline.ObjectLock
+	}
+	if s.State != timeline.StateWaiting || s.Wait != timeline.WaitLock {
+		return false
+	}
+	stack := c.s.Stack(s.Node)
+	if len(stack) == 0 || !c.s.facts[stack[0]].own {
+		return false
+	}
+	f := c.s.Rec.Frames[stack[0]]
+	return c.s.Says(Place{f.File, f.Line}, takesLock)
 }
 
 // atOnce is how many of some threads lived at a time, at most: the threads of pools that followed each other count once.
@@ -269,26 +300,38 @@ type Turns struct {
 	Threads      int
 	Active, Held timeline.Nanos      // Held is the part of Active in which they waited for the GIL
 	When         []timeline.Interval // that one of them did
+	Place        Place               // the line of the user's own with most of Active; zero where none has half of it
 }
 
 // TurnsDuring sums up who worked and who wanted the GIL in some intervals.
 func (c *Bystanders) TurnsDuring(where []timeline.Interval) (sum Turns) {
 	length := timeline.Total(where)
+	places := make(map[Place]timeline.Nanos)
 	for _, t := range c.threads {
 		did, wait := timeline.Nanos(0), timeline.Nanos(0)
+		worked := make(map[Place]timeline.Nanos)
 		t.history.During(where, func(st Activity, part timeline.Nanos) {
 			switch {
 			case st.Cause == GIL:
 				wait += part
 			case st.Cause.Computes():
 				did += part
+			default:
+				return
 			}
+			worked[st.Place] += part
 		})
 		if float64(did+wait) >= minActive*float64(length) {
+			for at, time := range worked {
+				places[at] += time
+			}
 			sum.Active, sum.Held, sum.Threads = sum.Active+did+wait, sum.Held+wait, sum.Threads+1
 			sum.When = append(sum.When, t.history.IntervalsOf(func(state int) bool { return t.history.States[state].Cause == GIL })...)
 		}
 	}
 	sum.When = timeline.Common(timeline.Joined(sum.When), timeline.Joined(where))
+	if at := Most(places, Place.Compare); c.s.Own(at.File) && float64(places[at]) >= MostShare*float64(sum.Active) {
+		sum.Place = at
+	}
 	return sum
 }

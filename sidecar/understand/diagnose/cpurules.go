@@ -38,6 +38,7 @@ func (e *evidence) hostRule(a activity.Account, add func(*evidence, activity.Acc
 	case float64(a.There) < activity.MostShare*float64(a.Total):
 		m.Place, m.PlaceTime = activity.Place{}, 0 // no line has most of it
 	}
+	m.PlaceTime = min(m.PlaceTime, m.Time) // add may have taken off some of both
 	m.AfterEnd = len(a.Where) > 0 && a.Where[0].Start >= e.main.Ended
 	return m
 }
@@ -111,6 +112,20 @@ func computing(e *evidence) measured {
 		m.Advice = adviceForLine(e, m, own, max(a.Visits, e.main.Calls(a.Place))) // else what took the time is not known
 	}
 	return m
+}
+
+// collectsGarbage is the time in the interpreter's collector, in whatever lines it set in: each of them may have little of it.
+func collectsGarbage(e *evidence) measured {
+	if e.explainedByGPUs() {
+		return nothing
+	}
+	f := Finding{Advice: CollectLess, Cores: math.NaN()}
+	f.Time, f.Place, f.PlaceTime, f.Evidence = e.main.StackTime(func(f timeline.Frame) bool { return f.File == timeline.GarbageCollection.File })
+	if !e.stacks.Own(f.Place.File) {
+		f.Place, f.PlaceTime = activity.Place{}, 0
+	}
+	f.Cost = f.Time
+	return e.of(f)
 }
 
 // ofAllTheLine is the share that what a line called has of all the time that the finding gives the line: what it called is
@@ -392,8 +407,24 @@ const manyVisits = 4
 func requests(e *evidence, a activity.Account, m *measured) {
 	withCall(e, a, m)
 	if max(a.Visits, e.main.Entries(a.Place, origin.Requests)) >= manyVisits {
-		m.Advice = ManyRequests
+		m.Advice = e.forRequests(a)
 	}
+}
+
+// forRequests is what helps against many requests, without what the program does: tasks of an event loop can be several at
+// once, which their own findings say, and a session uses its connection again.
+func (e *evidence) forRequests(a activity.Account) Advice {
+	kept := e.main.CallsOf(a.Place, origin.KeepsConnections)
+	tasks := float64(timeline.Total(timeline.Common(e.main.LoopIdle(), a.Where))) >= activity.MostShare*float64(a.Total)
+	switch {
+	case kept && tasks:
+		return NoAdvice
+	case tasks:
+		return KeepConnection
+	case kept:
+		return RequestsAtOnce
+	}
+	return ManyRequests
 }
 
 func queries(e *evidence, a activity.Account, m *measured) {
@@ -527,7 +558,12 @@ func waitsForEvents(e *evidence) measured {
 			return nothing // the line of the thread would be that at which one task waits for the others
 		}
 	}
-	return hostRule(awaiting, activity.EventLoop)(e)
+	m := hostRule(awaiting, activity.EventLoop)(e)
+	if idle := e.main.LoopIdle(); timeline.Total(idle) > m.Time && m.Time > 0 { // tasks sleep, or wait for threads and processes, too
+		m.Time, m.Evidence = timeline.Total(idle), idle
+		m.Value = e.share(m.Time)
+	}
+	return m
 }
 
 // waitsForEventsShare is the share of the recording from which on an event loop that waits is a finding.
@@ -662,10 +698,7 @@ func threadsTakeTurns(e *evidence) measured {
 		return nothing
 	}
 	f := findingOf(a)
-	// It may have waited most of all for threads that slept, in another line than for these.
-	if at, time := e.main.MostDuring(turns.When); time > 0 {
-		f.Place, f.PlaceTime, f.Evidence = at, time, turns.When
-	}
+	f.Place, f.PlaceTime, f.Evidence = turns.Place, 0, turns.When // not where the same threads slept before, and none of Time is there
 	f.Cost = turns.Held / timeline.Nanos(turns.Threads)
 	f.Count, f.Value = int64(turns.Threads), float64(turns.Held)/float64(turns.Active)
 	f.Actors = e.bystanders.ThreadsDuring(a.Where)

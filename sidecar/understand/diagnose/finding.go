@@ -91,6 +91,7 @@ type Finding struct {
 	Whole          timeline.Nanos       // what Time is a part of, where that is not the recording
 	Count          int64
 	Bytes          int64
+	Together       int  // tasks that waited at once in Place at other times, for NextTime; 0: none did
 	AtLeast        bool // Count and Bytes are lower bounds
 
 	Advice   Advice

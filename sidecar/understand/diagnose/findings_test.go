@@ -413,7 +413,7 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{short(one(8, "", "", timeline.StateGIL, 0)), other, other}},
 	},
 	ThreadsTakeTurns: {
-		scene{acts: []act{joining}, times: 3, change: both(beside("a", timeline.StatePython, 3, "", ""), beside("b", timeline.StateGIL, 3, "", ""))}, 7, AvoidGIL,
+		scene{acts: []act{joining}, times: 3, change: both(beside("a", timeline.StatePython, 3, "", ""), beside("b", timeline.StateGIL, 3, "", ""))}, 3, AvoidGIL,
 		scene{acts: []act{joining}, times: 3, change: both(beside("a", timeline.StateNative, 3, "", ""), beside("b", timeline.StateNative, 3, "", ""))},
 	},
 	NoFreeCPU: {
@@ -439,6 +439,10 @@ var findingCases = map[FindingID]struct {
 	BegunLate: {
 		scene{acts: twoLines, change: late(sec)}, 0, NoAdvice,
 		scene{acts: twoLines, change: late(sec / 20)},
+	},
+	CollectsGarbage: {
+		scene{acts: []act{one(8, timeline.GarbageCollection.File, timeline.GarbageCollection.Function, timeline.StatePython, 0), other, other}}, 8, CollectLess,
+		scene{acts: []act{one(8, timeline.GarbageCollection.File, timeline.GarbageCollection.Function, timeline.StatePython, 0), other, other, other}},
 	},
 	Printing: {
 		scene{acts: twoLines, change: printed(4000)}, 0, PrintLess,
@@ -476,11 +480,65 @@ var selecting = one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select
 // tasksAt are so many tasks that sleep at a line of the cell, or would go on there, some awaits after the other.
 func tasksAt(kind timeline.AwaitKind, line, tasks, awaits int, from, to timeline.Nanos) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
-		node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cellFile, Line: line, FirstLine: line - 1, Suspended: true}))
-		node = b.Child(node, b.Frame(timeline.Frame{Function: "sleep", File: "/usr/lib/python3.12/asyncio/tasks.py", Line: 1, Suspended: true}))
 		length := (to - from) / timeline.Nanos(awaits)
 		for i := range timeline.Nanos(awaits) {
-			b.AddAwaits(0, from+i*length, from+(i+1)*length, kind, map[timeline.NodeID]int{node: tasks}, map[timeline.NodeID]int{node: tasks})
+			addAwaits(b, kind, line, from+i*length, from+(i+1)*length, tasks, tasks)
+		}
+	}
+}
+
+// addAwaits has tasks sleep at a line, some of which began to.
+func addAwaits(b *timeline.Builder, kind timeline.AwaitKind, line int, from, to timeline.Nanos, tasks, begun int) {
+	node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cellFile, Line: line, FirstLine: line - 1, Suspended: true}))
+	node = b.Child(node, b.Frame(timeline.Frame{Function: "sleep", File: "/usr/lib/python3.12/asyncio/tasks.py", Line: 1, Suspended: true}))
+	b.AddAwaits(0, from, to, kind, map[timeline.NodeID]int{node: tasks}, map[timeline.NodeID]int{node: begun})
+}
+
+// Awaits of which most of the time one waited alone follow each other, though several waited there at once before; of many of
+// which one takes longest nothing follows.
+func TestAwaitsInTurnAfterSomeAtOnce(t *testing.T) {
+	together := tasksAt(timeline.AwaitsOther, 4, 18, 1, 0, sec/10)
+	for name, c := range map[string]struct {
+		then func(*timeline.Builder)
+		want FindingID
+	}{
+		"in turn":     {tasksAt(timeline.AwaitsOther, 4, 1, 9, sec/10, sec), AwaitsInTurn},
+		"a straggler": {func(b *timeline.Builder) { addAwaits(b, timeline.AwaitsOther, 4, sec/10, sec, 1, 0) }, ""},
+		"at once":     {tasksAt(timeline.AwaitsOther, 4, 5, 9, sec/10, sec), TasksWait},
+	} {
+		list := Run(scene{acts: []act{selecting, other}, change: both(together, c.then)}.record()).Findings
+		i := slices.IndexFunc(list, func(f Finding) bool { return f.ID == AwaitsInTurn || f.ID == TasksWait })
+		switch {
+		case c.want == "" && i < 0:
+		case i < 0 || list[i].ID != c.want:
+			t.Errorf("%s: %v", name, ids(list))
+		case c.want == AwaitsInTurn && (list[i].Count != 9 || list[i].Together != 18 || list[i].Time != 9*sec/10 || list[i].NextTime != sec/10):
+			t.Errorf("%s: %+v", name, list[i])
+		}
+	}
+}
+
+// What a program does already is not advised: it has a session, or sends its requests from tasks of an event loop.
+func TestAdviceForRequests(t *testing.T) {
+	client := func(file, fn string) act { return one(4, site+file, fn, timeline.StateIO, 0) }
+	for _, c := range []struct {
+		call act
+		loop bool
+		want Advice
+	}{
+		{client("requests/api.py", "get"), false, ManyRequests},
+		{client("requests/sessions.py", "Session.get"), false, RequestsAtOnce},
+		{client("httpx/_api.py", "get"), false, ManyRequests},
+		{client("httpx/_client.py", "AsyncClient.get"), true, NoAdvice},
+		{client("aiohttp/connector.py", "TCPConnector.connect"), true, KeepConnection},
+	} {
+		rec := scene{acts: []act{c.call, short(other)}, times: 5}.record()
+		for i := range rec.Frames {
+			rec.Frames[i].Suspended = c.loop && rec.Frames[i].File == c.call.file
+		}
+		d := Run(rec)
+		if got := findingOfID(t, &d, WaitsForNetwork); got.Advice != c.want {
+			t.Errorf("%s: %q, want %q", c.call.fn, got.Advice, c.want)
 		}
 	}
 }

@@ -68,6 +68,7 @@ const (
 	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores, CutTime
 	Computing        FindingID = "computing"          // Cause, Call, Cores, CutTime
 	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores; Name: the function that has most of it, defined at Place, by PlaceTime, and Next its line that has most of that; without one, Functions, or Lines of a cell without any
+	CollectsGarbage  FindingID = "garbage-collection" // in whatever line it set in
 	Imports          FindingID = "imports"            // Modules
 	Drawing          FindingID = "drawing"            // Call
 	Displaying       FindingID = "display"            // Call
@@ -93,7 +94,7 @@ const (
 	WaitsUnknown     FindingID = "waiting"
 	Sleeps           FindingID = "sleeps"              // Actors: who worked meanwhile, on how many Cores
 	GILContention    FindingID = "gil-contention"      // Actors: who held it
-	ThreadsTakeTurns FindingID = "threads-take-turns"  // Count: threads; Value: share of their time that they waited for the GIL; Actors; Place, Evidence: of the thread while they did
+	ThreadsTakeTurns FindingID = "threads-take-turns"  // Count: threads; Value: share of their time that they waited for the GIL; Actors; Place: where they did; Evidence: when
 	NoFreeCPU        FindingID = "no-free-cpu"         // Cores: used by the program
 	BusyMachine      FindingID = "busy-machine"        // Time: for which the main thread wanted a CPU and had none; Cores: used by the program
 	StacksUnknown    FindingID = "stacks-unknown"      // Gap: why nothing is known; Time: for how long
@@ -155,6 +156,7 @@ const (
 	SetUpApart         Advice = "set-up-apart"
 	Vectorise          Advice = "vectorise"
 	WholeColumns       Advice = "whole-columns"
+	CollectLess        Advice = "collect-less"
 	PrintLess          Advice = "print-less"
 	FreeMemory         Advice = "free-memory"
 	LessMemory         Advice = "less-memory"
@@ -168,6 +170,8 @@ const (
 	MoveToGPU          Advice = "move-to-gpu"
 	FasterKernels      Advice = "faster-kernels"
 	ManyRequests       Advice = "many-requests"
+	RequestsAtOnce     Advice = "requests-at-once" // as ManyRequests, where the connection is used again
+	KeepConnection     Advice = "keep-connection"  // as ManyRequests, in an event loop
 	FewerQueries       Advice = "fewer-queries"
 	RecordTrace        Advice = "record-trace"
 	KilledForMemory    Advice = "killed-for-memory"
@@ -180,8 +184,8 @@ func AllAdvice() []Advice {
 		UseWorkers, SpeedUpWorkers, WorkersOnCPU, WorkersThatWait, FasterOnCPU, CheapSampler, KeepWorkers, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
 		SaveAside, LaunchLess, BalanceRanks, ShareWork, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, KeepLoopFree, SetUpApart, Vectorise, WholeColumns,
-		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
-		CheckCooling, FindFaultyKernel, CheckDevice, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, FewerQueries,
+		CollectLess, PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
+		CheckCooling, FindFaultyKernel, CheckDevice, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, RequestsAtOnce, KeepConnection, FewerQueries,
 		RecordTrace, KilledForMemory, NativeCrash,
 	}
 }

@@ -15,9 +15,12 @@ const signalKill = 9
 // crashes are the signals that end a process for what its own code did.
 var crashes = map[int]bool{4: true, 6: true, 7: true, 8: true, 11: true, 31: true} // SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS
 
+// Crash reports whether a signal is one of those.
+func Crash(signal int) bool { return crashes[signal] }
+
 // Killed reports whether a process is a worker that crashed, or that was killed.
 func Killed(p *timeline.Process) bool {
-	return p.IsWorker() && p.End > 0 && (crashes[p.Signal] || p.Signal == signalKill)
+	return p.IsWorker() && p.End > 0 && (Crash(p.Signal) || p.Signal == signalKill)
 }
 
 // together is within what time the workers of one owner end whom it ends, one after the other.

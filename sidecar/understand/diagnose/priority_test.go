@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -117,6 +118,8 @@ var pairs = []struct {
 	{WaitsForUser, Computing, of100(WaitsForUser, 60, Computing, 40)},
 	{OneLine, WaitsForUser, of100(OneLine, 60, WaitsForUser, 40)},
 	{Imports, Computing, of100(Imports, 60, Computing, 40)},
+	{CollectsGarbage, OneLine, of100(CollectsGarbage, 60, OneLine, 40)},
+	{OneLine, CollectsGarbage, of100(OneLine, 68, CollectsGarbage, 32)},
 	{OneLine, Imports, of100(OneLine, 60, Imports, 40)},
 	{Imports, LoadsData, of100(Imports, 55, LoadsData, 45)},
 	{LoadsData, Imports, of100(LoadsData, 55, Imports, 45)},
@@ -229,6 +232,29 @@ func TestWhatComesBeforeWhat(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Every task waits while the loop does, whatever it is for: a sleep is the cause of some of it.
+func TestEveryTaskWaitsWhileTheLoopDoes(t *testing.T) {
+	asleep := one(8, "/usr/lib/python3.12/asyncio/tasks.py", "sleep", timeline.StateWaiting, 0)
+	selects := act{sec, 8, selecting.file, selecting.fn, timeline.StateWaiting, 0}
+	for _, a := range []struct {
+		acts []act
+		want timeline.Nanos
+	}{{[]act{selects, other}, sec}, {[]act{selects, asleep, other}, 2 * sec}} {
+		d := Run(suspended(scene{acts: a.acts}.record()))
+		if got := findingOfID(t, &d, WaitsForEvents); got.Time != a.want || got.Value != float64(a.want)/float64(a.want+sec) {
+			t.Errorf("every task waited for %v, want %v", got.Time, a.want)
+		}
+	}
+}
+
+// suspended makes coroutines of asyncio's functions.
+func suspended(rec *timeline.Recording) *timeline.Recording {
+	for i := range rec.Frames {
+		rec.Frames[i].Suspended = strings.HasSuffix(rec.Frames[i].File, "asyncio/tasks.py")
+	}
+	return rec
 }
 
 // Where it is known what tasks waited for, the thread's line is that at which one of them waits for the others.

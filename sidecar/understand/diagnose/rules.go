@@ -61,6 +61,7 @@ var cpuRules = []rule{
 	{id: RankFailed, severity: Warning, threshold: 1, unit: Count, group: broken, weight: plainly, measure: rankFailed}, // not after a killed one
 	{id: WorkerKilled, severity: Warning, threshold: 1, unit: Count, group: broken, weight: plainly, measure: workerKilled},
 	{id: OneLine, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: computing}, // or Computing, or NoLineStandsOut
+	{id: CollectsGarbage, severity: Warning, threshold: 0.30, group: timeSpent, weight: wasted, measure: collectsGarbage},
 	{id: Imports, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(imports, activity.Import)},
 	{id: Drawing, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Draw)},
 	{id: Displaying, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Display)},

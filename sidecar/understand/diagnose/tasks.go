@@ -26,7 +26,7 @@ func tasksWait(e *evidence) measured {
 	lines := e.stacks.TasksAt(e.main.Process)
 	for i := range lines { // that with the most waiting first
 		a := &lines[i]
-		if a.Most < 2 {
+		if a.Most < 2 || a.InTurn() {
 			continue
 		}
 		f := awaitFinding(a, timeline.Common(a.Where, idle))
@@ -44,7 +44,7 @@ func tasksWait(e *evidence) measured {
 	return nothing
 }
 
-// awaitsInTurn is the line of the user's own at which a task waited again and again, and never beside another.
+// awaitsInTurn is the line of the user's own at which tasks waited again and again, mostly one alone.
 func awaitsInTurn(e *evidence) measured {
 	if e.main.Thread == nil || e.explainedByGPUs() {
 		return nothing
@@ -54,18 +54,21 @@ func awaitsInTurn(e *evidence) measured {
 	best := nothing
 	for i := range lines {
 		a := &lines[i]
-		f := awaitFinding(a, timeline.Common(a.Where, idle))
-		if a.Most > 1 || f.Time <= best.Time || besideOthers(lines, i) {
+		f := awaitFinding(a, timeline.Common(a.Alone, idle))
+		if !a.InTurn() || f.Time <= best.Time || besideOthers(lines, i) {
 			continue
 		}
 		call, sleeps := e.stacks.Awaited(a)
 		if f.Call, f.Count = call, int64(a.Begun); !sleeps {
-			f.AtLeast, f.Count = true, int64(e.main.Entries(a.Place, origin.Requests|origin.Queries))
+			f.AtLeast, f.Count = true, int64(min(e.main.Entries(a.Place, origin.Requests|origin.Queries), a.Begun))
 		}
 		if f.Count < manyVisits {
 			continue
 		}
-		f.Advice, f.Against = AwaitTogether, a.Some.Seconds()/float64(f.Count)
+		f.Advice, f.Against = AwaitTogether, timeline.Total(a.Alone).Seconds()/float64(f.Count)
+		if a.Most > 1 {
+			f.Together, f.NextTime = a.Most, a.Some-timeline.Total(a.Alone)
+		}
 		best = e.of(f)
 	}
 	return best
@@ -79,7 +82,7 @@ func awaitFinding(a *activity.AwaitLine, where []timeline.Interval) Finding {
 // besideOthers reports whether tasks waited at other lines while one did at the line of a list.
 func besideOthers(lines []activity.AwaitLine, at int) bool {
 	for i := range lines {
-		if i != at && float64(timeline.Total(timeline.Common(lines[i].Where, lines[at].Where))) > besides*float64(lines[at].Some) {
+		if i != at && float64(timeline.Total(timeline.Common(lines[i].Where, lines[at].Alone))) > besides*float64(timeline.Total(lines[at].Alone)) {
 			return true
 		}
 	}

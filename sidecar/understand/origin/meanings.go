@@ -71,6 +71,9 @@ const Samples = Decorates << 1
 // Computes is of statistics and the like: that a picture's library asks for them makes them no drawing.
 const Computes = Samples << 1
 
+// KeepsConnections is of what a program holds on to for its requests, and that uses a connection again.
+const KeepsConnections = Computes << 1
+
 // What a notebook's kernel does around a cell's code.
 const (
 	Prepares          Meanings = MakesParameters << (1 + iota)
@@ -93,7 +96,7 @@ var words = map[string]Meanings{
 	"compile": Compiles, "checkpoint": Checkpoints, "draw": Draws, "load": Loads, "load-here": LoadsHere, "load-workers": LoadsElsewhere, "sampler": Samples, "compute": Computes,
 	"results": PassesResults, "communication": Communicates, "sync": Synchronizes, "launch": Launches, "input": AsksUser, "spawn": Spawns,
 	"child": WaitsForChild, "join": Joins, "pool": WaitsForPool, "database": AsksDatabase, "network": UsesNetwork, "select": Selects,
-	"sleep": Sleeps, "lock": Locks, "gpu-framework": RunsModels, "output": SendsOutput, "request": Requests, "query": Queries,
+	"sleep": Sleeps, "lock": Locks, "gpu-framework": RunsModels, "output": SendsOutput, "request": Requests, "query": Queries, "session": KeepsConnections,
 	"executor": RunsForOthers, "run-main": RunsMain, "import": Imports, "optimizer-step": OptimizerStep, "compile-by-type": CompilesByType,
 	"loader-loop": LoaderLoop, "pool-loop": PoolLoop, "transport": Transports, "receive": Receives, "take": TakesTask, "runs-task": RunsTask,
 	"starts-process": StartsProcess, "forks": Forks,

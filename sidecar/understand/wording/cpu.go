@@ -265,7 +265,7 @@ func (s Scope) waitsForThreads(f diagnose.Finding) string {
 	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && f.Cores >= worthCores {
 		busy, others := atWork(f.Actors)
 		lock := ""
-		if share := queued(busy); share != "" {
+		if share := s.queued(busy); share != "" {
 			lock = "; they queued for a lock " + share
 		}
 		return threads(busy) + " kept " + words.CoresUsed(f.Cores, f.CoreLimit) + " busy" + s.at(busy) +
@@ -279,8 +279,12 @@ func (s Scope) waitsForThreads(f diagnose.Finding) string {
 		if who, time := longest(f.Actors); who != "" {
 			text, first = text+", "+time+" of it for "+who, f.Actors[:1]
 		}
+		share := s.queued(f.Actors)
+		if share != "" && f.Actors[0].Queued >= most {
+			return text + ", which waited for a lock " + share + ", while one that had it " + did(f.Actors[0].Cause) + s.at(first)
+		}
 		text += ", which " + did(f.Actors[0].Cause) + s.at(first)
-		if share := queued(f.Actors); share != "" {
+		if share != "" {
 			text += " and queued for a lock " + share
 		}
 	}
@@ -305,12 +309,17 @@ func longest(actors []activity.Actor) (who, time string) {
 // worthQueueing is the share of the time of threads for which they must have waited for locks, to be said.
 const worthQueueing = 0.3
 
-// queued is for how much of their time threads waited for a lock that one of them had; empty where that is little.
-func queued(actors []activity.Actor) string {
+// queued is where and for how much of their time threads waited for a lock that one of them had: "in line 3, 62 % of their time";
+// empty where that is little.
+func (s Scope) queued(actors []activity.Actor) string {
 	if len(actors) == 0 || actors[0].Count < 2 || actors[0].Queued < worthQueueing {
 		return ""
 	}
-	return words.Percent(actors[0].Queued) + " of their time"
+	text := words.Percent(actors[0].Queued) + " of their time"
+	if place := s.Place(actors[0].QueuedAt); place != "" {
+		return "in " + place + ", " + text
+	}
+	return text
 }
 
 // atWork are the actors that computed, or wanted to; others names those that did not:
@@ -390,8 +399,11 @@ func (s Scope) gilContention(f diagnose.Finding) string {
 }
 
 func (s Scope) threadsTakeTurns(f diagnose.Finding) string {
-	return words.Plural(int(f.Count), "thread", "threads") + " took turns at the GIL" + s.at(f.Actors) +
-		": they waited for it " + words.Percent(f.Value) + " of their time"
+	text := words.Plural(int(f.Count), "thread", "threads") + " took turns at the GIL"
+	if place := s.Place(f.Place); place != "" {
+		text += " in " + place
+	}
+	return text + ": they waited for it " + words.Percent(f.Value) + " of their time"
 }
 
 func (s Scope) noFreeCPU(f diagnose.Finding) string {

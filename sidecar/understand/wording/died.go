@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -15,7 +16,9 @@ type Died struct {
 	Signal  int    // 0: none, or not known
 	Cell    int    // that was running; 0: not known
 	IntoS   float64
-	Place   string // the line that it was in last; or empty
+	Place   string  // the line that it was seen in last; or empty
+	SeenS   float64 // how long before its end that was; 0: not known
+	Hint    bool    // of how Python shows the line of a crash, is wanted
 
 	Resident          int64 // of the kernel's process, when it was seen for the last time
 	Group, GroupLimit int64 // what its control group used and may use
@@ -40,9 +43,12 @@ func (d Died) Sentence() string {
 	}
 	text := who + " died " + d.how() + ", " + words.Seconds(d.IntoS) + when
 	if d.Place != "" {
-		text += ", in " + d.Place
+		text += ", " + lastIn(d.Place, d.SeenS)
 	}
 	text += "."
+	if d.Hint && diagnose.Crash(d.Signal) {
+		text += " With -X faulthandler Python prints the line that it crashed in."
+	}
 	if d.Xid > 0 {
 		text += fmt.Sprintf(" GPU %d had reported %s.", d.GPU, Xid(d.Xid))
 	}
@@ -50,6 +56,14 @@ func (d Died) Sentence() string {
 		text += " " + m
 	}
 	return text
+}
+
+// lastIn says in which line a process was seen last, and how long before its end: what ended it may be the next one.
+func lastIn(place string, seenS float64) string {
+	if seenS > 0 {
+		return "last seen " + words.Seconds(seenS) + " before in " + place
+	}
+	return "last seen in " + place
 }
 
 func (d Died) how() string {

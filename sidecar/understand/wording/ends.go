@@ -82,7 +82,7 @@ const maxMessage = 100
 func (s Scope) workerKilled(f diagnose.Finding) string {
 	text := Process(*f.Process) + " was ended by " + Signal(f.Process.Signal) + " after " + words.Seconds(f.At.Seconds())
 	if place := s.Place(f.Place); place != "" {
-		text += ", in " + place
+		text += ", " + lastIn(place, f.Process.SeenBefore().Seconds())
 	}
 	if f.Bytes > 0 {
 		text += ", when it held " + words.Quantity(float64(f.Bytes), "B") + " of memory"

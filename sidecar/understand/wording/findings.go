@@ -112,6 +112,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.OneLine:          Scope.oneLine,
 	diagnose.Computing:        Scope.computing,
 	diagnose.NoLineStandsOut:  Scope.noLine,
+	diagnose.CollectsGarbage:  took("garbage collection"),
 	diagnose.Imports:          Scope.imports,
 	diagnose.Drawing:          Scope.drawing,
 	diagnose.Displaying:       Scope.displaying,
@@ -173,14 +174,14 @@ const (
 )
 
 // where says how much of a time was at a place: " in line 3", ", most of it in
-// line 3", ", half of it in line 3 and half in line 5", ", 31 % of it in line 3".
+// line 3", ", half of it in line 3 and half in line 5", ", 31 % of it in line 3". Where it is " in line 3", that line has the same figure.
 func (s Scope) where(f diagnose.Finding) string {
 	place := s.Place(f.Place)
 	if place == "" || f.Time <= 0 {
 		return ""
 	}
 	switch share := float64(f.PlaceTime) / float64(f.Time); {
-	case share >= nearlyAll:
+	case share >= nearlyAll && words.Seconds(f.PlaceTime.Seconds()) == words.Seconds(f.Time.Seconds()):
 		return " in " + place
 	case s.Place(f.Next) != "":
 		return ", half of it in " + place + " and half in " + s.Place(f.Next)

@@ -8,13 +8,13 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// fewerOnAverage is the part of the most tasks at once from which on the average is no news.
-const fewerOnAverage = 0.8
+// FewerOnAverage is the part of the most tasks at once from which on the average is no news.
+const FewerOnAverage = 0.8
 
 func (s Scope) tasksWait(f diagnose.Finding) string {
 	text := words.Plural(int(f.Count), "task", "tasks")
 	switch {
-	case f.Against <= 0 || f.Against >= fewerOnAverage*float64(f.Count):
+	case f.Against <= 0 || f.Against >= FewerOnAverage*float64(f.Count):
 		text += " waited at once"
 	default:
 		text = "up to " + text + " waited at once, " + words.Fixed(f.Against, 1) + " on average,"
@@ -49,15 +49,21 @@ func awaited(f diagnose.Finding) string {
 
 func (s Scope) awaitsInTurn(f diagnose.Finding) string {
 	text := "one after the other: "
-	if f.AtLeast {
+	switch {
+	case f.AtLeast && f.Together > 0: // those of which several waited at once are counted, too
+		text += "awaits"
+	case f.AtLeast:
 		text += "at least " + words.Plural(int(f.Count), "await", "awaits")
-	} else {
+	default:
 		text += words.Plural(int(f.Count), "await", "awaits") + " of " + words.Seconds(f.Against)
 	}
 	if place := s.Place(f.Place); place != "" {
 		text += " in " + place
 	}
-	return text + awaited(f) + " never overlapped, " + s.part(f.Time)
+	if text += awaited(f); f.Together == 0 {
+		return text + " never overlapped, " + s.part(f.Time)
+	}
+	return text + ", " + s.part(f.Time) + "; up to " + words.Plural(f.Together, "task", "tasks") + " waited there at once for " + words.Seconds(f.NextTime.Seconds())
 }
 
 func (s Scope) loopBlocked(f diagnose.Finding) string {

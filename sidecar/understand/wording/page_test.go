@@ -273,6 +273,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, actors(1.0, activity.Actor{Count: 1, Name: "loader", Cause: activity.Python, Place: line3})),
 		with(whole, actors(0.1, activity.Actor{Count: 8, Name: "ThreadPoolExecutor-0", Cause: activity.Network, Place: line3})),
 		with(whole, actors(0.1, activity.Actor{Count: 8, Name: "ThreadPoolExecutor", Cause: activity.Sleep, Place: line3, Queued: 0.87})),
+		with(whole, actors(0.1, activity.Actor{Count: 4, Name: "worker", Cause: activity.Sleep, Place: line3, Queued: 0.72, QueuedAt: activity.Place{File: line3.File, Line: 2}})),
+		with(whole, actors(0.1, activity.Actor{Count: 4, Name: "worker", Cause: activity.Sleep, Place: line3, Queued: 0.4, QueuedAt: activity.Place{File: line3.File, Line: 2}})),
 		with(whole, actors(0.1, activity.Actor{Count: 1, Cause: activity.Sleep, Place: line3})),
 		with(whole, actors(1.5, activity.Actor{Count: 1, Cause: activity.Python, Place: line3}, activity.Actor{Count: 1, Cause: activity.Network})),
 		with(whole, actors(0)),
@@ -317,6 +319,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.AwaitsInTurn: {
 		with(with(whole, call("sleep", "asyncio")), func(f *diagnose.Finding) { f.Count, f.Against = 20, 0.2 }),
 		with(with(whole, call("AsyncClient.get", "httpx")), func(f *diagnose.Finding) { f.Count, f.AtLeast = 20, true }),
+		with(with(whole, call("sleep", "asyncio")), func(f *diagnose.Finding) { f.Count, f.Against, f.Together, f.NextTime = 25, 0.1, 20, second/10 }),
+		with(with(whole, call("AsyncClient.get", "httpx")), func(f *diagnose.Finding) { f.Count, f.AtLeast, f.Together, f.NextTime = 8, true, 20, second/4 }),
 	},
 	diagnose.LoopBlocked: {
 		with(whole, func(f *diagnose.Finding) { f.Name, f.Count = "checksum", 19 }),
@@ -346,7 +350,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.ThreadsTakeTurns: {with(whole, func(f *diagnose.Finding) {
 		f.Count, f.Value, f.Actors = 4, 0.74, []activity.Actor{{Count: 4, Cause: activity.Python, Place: line3}}
 	})},
-	diagnose.NoFreeCPU: {with(whole, func(f *diagnose.Finding) { f.Cores, f.CoreLimit = 0.6, 2 }), whole},
+	diagnose.NoFreeCPU:       {with(whole, func(f *diagnose.Finding) { f.Cores, f.CoreLimit = 0.6, 2 }), whole},
+	diagnose.CollectsGarbage: {whole, part, with(whole, func(f *diagnose.Finding) { f.PlaceTime = f.Time * 95 / 100 })},
 	diagnose.Printing: {
 		with(none, func(f *diagnose.Finding) { f.Count, f.Bytes, f.Value = 4000, 160_000, 400 }),
 		with(none, func(f *diagnose.Finding) { f.Count, f.Bytes, f.Value, f.AtLeast = 4000, 160_000, 400, true }),

@@ -1,6 +1,9 @@
 package scene
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Paint is what a colour means. It is also a CSS class: never text from outside.
 type Paint string
@@ -61,6 +64,32 @@ type Phrase struct {
 	Text string
 	Tone Tone
 	Face Face
+	// Share is that of a time, 0 to 1, which the phrase gives: where there is no room for all, those with the least are left
+	// out. 0: it gives none.
+	Share float64
+}
+
+// Shorter leaves out one of some phrases behind the first two: of those that give shares of a time the one with the least,
+// where there are several, else the last of the others.
+func Shorter(ps []Phrase) []Phrase {
+	least, other, shares := -1, -1, 0
+	for i, p := range ps {
+		switch {
+		case p.Share <= 0:
+			other = i
+			continue
+		case least < 0 || p.Share <= ps[least].Share:
+			least = i
+		}
+		shares++
+	}
+	if shares > 1 || other < 2 {
+		other = max(least, 2)
+	}
+	if other >= len(ps) {
+		return ps
+	}
+	return slices.Delete(slices.Clone(ps), other, other+1)
 }
 
 // Join is the text of phrases without their looks.
