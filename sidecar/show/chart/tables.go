@@ -223,7 +223,7 @@ func linesTable(r *report.View, duration float64) table {
 
 // blockedTable ranks what threads of the program were blocked on in system calls, for locks and for other threads.
 func blockedTable(r *report.View, duration float64) table {
-	t := table{heading: "What threads were blocked on", note: "files, sockets, locks, other threads, by your own lines; first those of the main thread"}
+	t := table{heading: "What threads were blocked on", note: "by your own lines, the main thread's first"}
 	list := slices.Clone(r.Blocked)
 	slices.SortStableFunc(list, func(a, b report.Blocked) int { return cmp.Compare(b.MainNS, a.MainNS) })
 	for i := range list {
@@ -293,13 +293,16 @@ const mostlyHeld = 0.9
 // worthBlocked is the share of the time from which on what a thread was blocked on is shown.
 const worthBlocked = 0.02
 
+// worthDoubt is the share of a line's growth from which on it is said, wherever the line is shown, that it may be another's.
+const worthDoubt = 0.1
+
 // worthAtPeak is the share of a line's growth below which it is said how much of it made the peak.
 const worthAtPeak = 0.9
 
 // memoryFunctionsTable ranks the functions in which the memory of the program grew, each without those that it
 // called: with the lines above, which show the program's own, it says which call of a library it was.
 func memoryFunctionsTable(r *report.View, lines table) table {
-	t := table{heading: "Growth of resident memory by function", note: "the innermost Python function, your own or a library's"}
+	t := table{heading: "Growth of resident memory by function", note: "the innermost, yours or a library's"}
 	sum, libraries := int64(0), false
 	if len(lines.rows) == 0 {
 		return table{}
@@ -402,8 +405,12 @@ func memoryRow(r *report.View, m *report.Memory, bytes int64, share float64, oth
 		name: linePlace(r, m.File, m.Line), figure: words.Quantity(float64(bytes), "B"), share: share, aside: words.Percent(share),
 		code: labels.Code(r.Text(m.File, m.Line)),
 	}
-	if float64(m.UncertainBytes) >= worthCut*float64(m.GrownBytes) {
-		rw.hint = "of it " + words.Quantity(float64(m.UncertainBytes), "B") + " perhaps of a line before or after"
+	if float64(m.UncertainBytes) >= worthDoubt*float64(m.GrownBytes) {
+		part := "of it " + words.Quantity(float64(m.UncertainBytes), "B")
+		if m.UncertainBytes == m.GrownBytes {
+			part = "all of it"
+		}
+		rw.hint, rw.keeps = part+" perhaps of a line before or after", true
 	}
 	if float64(m.AtPeakBytes) < worthAtPeak*float64(m.GrownBytes) {
 		rw.hint = labels.Join(other, rw.hint)
@@ -509,13 +516,15 @@ func memoryNote(r *report.View) string {
 	for i := range r.MemoryReading {
 		m := &r.MemoryReading[i]
 		if m.Process == r.Program() {
-			note = labels.Join(note, words.Quantity(float64(m.ReleasedBytes), "B")+" given back")
+			if m.ReleasedBytes > 0 {
+				note = labels.Join(note, words.Quantity(float64(m.ReleasedBytes), "B")+" given back")
+			}
 		}
 	}
 	if kept := p.KeptBytes; kept != nil && *kept > 0 {
 		note = labels.Join(note, words.Quantity(float64(*kept), "B")+" kept")
 	}
-	return labels.Join(note, "by your own lines, whatever they called")
+	return labels.Join(note, "by your own lines")
 }
 
 // worthCut is the share of a line's or a function's own time from which on it is mentioned

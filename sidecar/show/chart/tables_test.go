@@ -380,7 +380,7 @@ func TestWhoHadALock(t *testing.T) {
 // Lines while which ran the memory grew by much have a table; a program that only imports has none.
 func TestGrowthOfResidentMemory(t *testing.T) {
 	const s, mb = timeline.Nanos(time.Second), int64(1 << 20)
-	for grown, want := range map[int64]string{600 * mb: "450 MiB", 6 * mb: ""} {
+	for grown, want := range map[int64]string{600 * mb: "400 MiB", 6 * mb: ""} {
 		b := timeline.NewBuilder(timeline.Options{Origin: 1})
 		b.Describe(func(r *timeline.Recording) {
 			r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
@@ -412,7 +412,7 @@ func TestGrowthOfResidentMemory(t *testing.T) {
 		if want == "" {
 			continue
 		}
-		if got := made.rows[0]; got.place+got.name != "app.py:3" || got.time() != want || got.aside != "75 %" || got.hint != "of it 150 MiB perhaps of a line before or after" {
+		if got := made.rows[0]; got.place+got.name != "app.py:3" || got.time() != want || got.aside != "67 %" || got.hint != "of it 100 MiB perhaps of a line before or after" || !got.keeps {
 			t.Errorf("got %+v", got)
 		}
 		if functions := memoryFunctionsTable(r, memoryTable(r)); len(functions.rows) != 0 {
@@ -425,7 +425,7 @@ func TestGrowthOfResidentMemory(t *testing.T) {
 		if functions := memoryFunctionsTable(r, memoryTable(r)); len(functions.rows) != 2 || functions.rows[1].name != "read_csv" || functions.rows[1].time() != "300 MiB" || functions.rows[0].hint != "900 MiB with what it called" {
 			t.Errorf("functions %+v", functions.rows)
 		}
-		if want := "peak 1.2 GiB · 150 MiB given back · 450 MiB kept · by your own lines, whatever they called"; made.note != want {
+		if want := "peak 1.2 GiB · 150 MiB given back · 450 MiB kept · by your own lines"; made.note != want {
 			t.Errorf("got %q, want %q", made.note, want)
 		}
 	}
