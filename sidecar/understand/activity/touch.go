@@ -105,6 +105,7 @@ type evidence struct {
 	lines   map[stackOf]lineOf
 	threads map[stackOf][]*timeline.Thread // of the stacks at the ends of growths, those that had them
 	runs    map[*timeline.Thread][]lineRun
+	times   map[*timeline.Thread]map[timeline.NodeID]timeline.Nanos
 	at      map[edge]density
 	grown   map[lineOf]Part // the stack with which a line grew most in one growth
 	between map[[2]lineOf][]lineOf
@@ -113,6 +114,7 @@ type evidence struct {
 func evidenceOf(rec *timeline.Recording, owner func(*timeline.Thread) int, own func(timeline.FrameID) bool) *evidence {
 	e := &evidence{
 		rec: rec, own: own, lines: make(map[stackOf]lineOf), threads: make(map[stackOf][]*timeline.Thread), runs: make(map[*timeline.Thread][]lineRun),
+		times: make(map[*timeline.Thread]map[timeline.NodeID]timeline.Nanos),
 		at: make(map[edge]density), grown: make(map[lineOf]Part), between: make(map[[2]lineOf][]lineOf),
 	}
 	processes := make(map[int]bool)
@@ -328,8 +330,8 @@ func (e *evidence) candidates(g *timeline.Growth) []candidate {
 	case thread == nil:
 		return []candidate{with(g.Before, false, ofEdge(g.Before, true)), with(g.After, false, ofEdge(g.After, false))}
 	case before != nil && after != nil, g.Before == g.After: // on its way to sleep, or from it
-		ran, ok := nearest(thread, (g.Start+g.End)/2, g.After)
-		if !ok {
+		ran, ok := e.nearest(thread, (g.Start+g.End)/2, g.After)
+		if !ok || ran == g.After {
 			return []candidate{anywhere(g.After, true)}
 		}
 		return []candidate{anywhere(ran, false), anywhere(g.After, true)}
@@ -381,14 +383,47 @@ func ran(s *timeline.Span) bool {
 	return false
 }
 
-// mostSpans is how far it is looked for, on either side.
-const mostSpans = 1000
+// mostSpans is how far it is looked for what a thread ran, on either side. What it runs in some turns of a loop that sleeps is no further off than
+// turnSpans: a turn in which it was not met has two, and what ran before the loop has nothing of it.
+const (
+	mostSpans = 1000
+	turnSpans = 16
+)
 
-// nearest is the stack that a thread ran nearest to a time, of those that it did not sleep with.
-func nearest(t *timeline.Thread, at timeline.Nanos, slept timeline.NodeID) (timeline.NodeID, bool) {
-	runs := func(i int) bool { return ran(&t.Spans[i]) && t.Spans[i].Node != slept }
+// nearest is the stack that a thread ran nearest to a time. With the one that it sleeps with it also runs, on its way to sleep and
+// from it: that is it only where it ran so for longer than with the other one that is nearest.
+func (e *evidence) nearest(t *timeline.Thread, at timeline.Nanos, slept timeline.NodeID) (timeline.NodeID, bool) {
+	with, ok := nearestOf(t, at, mostSpans, func(timeline.NodeID) bool { return true })
+	if !ok || with != slept {
+		return with, ok
+	}
+	other, ok := nearestOf(t, at, turnSpans, func(node timeline.NodeID) bool { return node != slept })
+	if ok && e.timesOf(t)[other] > e.timesOf(t)[slept] {
+		return other, true
+	}
+	return slept, true
+}
+
+// timesOf is for how long a thread ran with each stack.
+func (e *evidence) timesOf(t *timeline.Thread) map[timeline.NodeID]timeline.Nanos {
+	times := e.times[t]
+	if times == nil {
+		times = make(map[timeline.NodeID]timeline.Nanos)
+		for i := range t.Spans {
+			if span := &t.Spans[i]; ran(span) {
+				times[span.Node] += span.End - span.Start
+			}
+		}
+		e.times[t] = times
+	}
+	return times
+}
+
+// nearestOf is the stack of those that fit that a thread ran nearest to a time, at most so many spans before it or after it.
+func nearestOf(t *timeline.Thread, at timeline.Nanos, most int, fits func(timeline.NodeID) bool) (timeline.NodeID, bool) {
+	runs := func(i int) bool { return ran(&t.Spans[i]) && fits(t.Spans[i].Node) }
 	middle := firstSpan(t.Spans, at+1)
-	first, end := max(middle-mostSpans, 0), min(middle+mostSpans, len(t.Spans))
+	first, end := max(middle-most, 0), min(middle+most, len(t.Spans))
 	before, after := middle-1, middle
 	for before >= first && !runs(before) {
 		before--

@@ -38,6 +38,10 @@ func TestGrowthBetweenTwoLinesIsOfTheOneThatGrows(t *testing.T) {
 			20, []step{{6, false, quiet(50)}, {12, true, steady(4, 100, 0)}},
 			map[int]int64{6: 0, 12: 80}, map[int]int64{12: 80}, 0,
 		},
+		"a line that takes memory and sleeps, long after another one": {
+			20, []step{{12, false, steady(0, 5, 4)}, {12, true, steady(1, 50, 0)}},
+			map[int]int64{12: 419, 1: 0}, map[int]int64{}, 1,
+		},
 		"two lines that grow alike": {
 			10, []step{{1, false, steady(2, 9, 2)}, {2, false, steady(2, 9, 2)}},
 			map[int]int64{1: 200, 2: 198}, map[int]int64{1: 19, 2: 19}, 2,
@@ -67,6 +71,7 @@ func TestGrowthBetweenTwoLinesIsOfTheOneThatGrows(t *testing.T) {
 			b := timeline.NewBuilder(timeline.Options{Origin: 1})
 			main := b.Thread(timeline.Thread{Main: true})
 			at, before := timeline.Nanos(0), timeline.RootNode
+			b.Set(main, 0, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "start", File: "app.py", Line: 100})), timeline.StatePython, false)
 			for range c.rounds {
 				for _, s := range c.steps {
 					node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "app.py", Line: s.line}))
