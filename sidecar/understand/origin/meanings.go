@@ -68,6 +68,9 @@ const (
 // Samples is of what a loader's own process does for its workers, too: it asks the sampler for the next batch's indices.
 const Samples = Decorates << 1
 
+// Customizes is what runs a sitecustomize as the interpreter starts: omni-perf run places one.
+const Customizes = Samples << 1
+
 // What a notebook's kernel does around a cell's code.
 const (
 	Prepares          Meanings = MakesParameters << (1 + iota)
@@ -97,7 +100,7 @@ var words = map[string]Meanings{
 	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward, "replica": Replicates,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,
 	"prepare": Prepares, "callbacks": RunsCallbacks, "traceback": PrintsTraceback, "figures": FlushesFigures, "torch-trace": RunsTorchProfiler, "display": Displays,
-	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread, "decorator": Decorates,
+	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread, "decorator": Decorates, "customizes": Customizes,
 }
 
 // Kind is what a library's code is for, as pictures colour it.
