@@ -368,7 +368,7 @@ func memoryTable(r *report.View) table {
 	if share := float64(elsewhere) / all; share >= worthElsewhere {
 		t.rows = append(t.rows, row{
 			name: "elsewhere", figure: words.Quantity(float64(elsewhere), "B"), share: share, aside: words.Percent(share),
-			hint: "in threads that run no Python, as a library's, or in none of your lines", keeps: true,
+			hint: "in none of your lines", keeps: true,
 		})
 	}
 	return t

@@ -82,6 +82,9 @@ func Memory(rec *timeline.Recording, touches []Touch, own func(timeline.FrameID)
 			}
 			restHeld -= heldPart
 			frame, known := InnermostOwn(rec, part.Node, own)
+			if !known {
+				frame, known = InnermostOwn(rec, g.For, own)
+			}
 			switch {
 			case part.Bytes == 0:
 				continue

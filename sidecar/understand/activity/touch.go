@@ -13,6 +13,9 @@ type Touch struct {
 	// By are these stacks with what of the growth each is given, in all Bytes; one may be given nothing. Where several have
 	// one line in common, that is certain. Empty where memory was given back.
 	By []Part
+	// For is the stack of the thread that waited for it, where none of these has a line of the user's own: that of a
+	// library's threads is of the line that called the library. RootNode: no such thread.
+	For timeline.NodeID
 }
 
 // Part is what of a growth a stack is given.
@@ -57,6 +60,7 @@ func Touches(rec *timeline.Recording, owner func(*timeline.Thread) int, own func
 		touches[i] = Touch{Growth: g}
 		if g.Bytes > 0 {
 			touches[i].By = e.divide(&g)
+			touches[i].For = e.waiter(&touches[i])
 		}
 	}
 	return touches
@@ -105,6 +109,7 @@ type evidence struct {
 	lines   map[stackOf]lineOf
 	threads map[stackOf][]*timeline.Thread // of the stacks at the ends of growths, those that had them
 	runs    map[*timeline.Thread][]lineRun
+	users   map[int][]*timeline.Thread // of a process, those that ran lines of the user's own
 	times   map[*timeline.Thread]map[timeline.NodeID]timeline.Nanos
 	at      map[edge]density
 	grown   map[lineOf]Part // the stack with which a line grew most in one growth
@@ -114,7 +119,7 @@ type evidence struct {
 func evidenceOf(rec *timeline.Recording, owner func(*timeline.Thread) int, own func(timeline.FrameID) bool) *evidence {
 	e := &evidence{
 		rec: rec, own: own, lines: make(map[stackOf]lineOf), threads: make(map[stackOf][]*timeline.Thread), runs: make(map[*timeline.Thread][]lineRun),
-		times: make(map[*timeline.Thread]map[timeline.NodeID]timeline.Nanos),
+		users: make(map[int][]*timeline.Thread), times: make(map[*timeline.Thread]map[timeline.NodeID]timeline.Nanos),
 		at: make(map[edge]density), grown: make(map[lineOf]Part), between: make(map[[2]lineOf][]lineOf),
 	}
 	processes := make(map[int]bool)
@@ -169,6 +174,9 @@ func (e *evidence) follow(t *timeline.Thread, process int) {
 		}
 	}
 	e.runs[t] = runs
+	if slices.ContainsFunc(runs, func(r lineRun) bool { return r.line.own }) {
+		e.users[process] = append(e.users[process], t)
+	}
 	reading := e.reading(process)
 	for i := range runs {
 		r := &runs[i]
@@ -200,6 +208,28 @@ func (e *evidence) reading(process int) timeline.Nanos {
 		}
 	}
 	return usualReading
+}
+
+// waiter is the stack of the one thread that waited for others in a line of the user's own while memory grew in none, and no thread ran in one.
+func (e *evidence) waiter(t *Touch) timeline.NodeID {
+	if slices.ContainsFunc(t.By, func(p Part) bool { return e.line(t.Process, p.Node).own }) {
+		return timeline.RootNode
+	}
+	found, middle := timeline.RootNode, (t.Start+t.End)/2
+	for _, thread := range e.users[t.Process] {
+		i := firstSpan(thread.Spans, middle+1)
+		if i == len(thread.Spans) || thread.Spans[i].Start > middle || !e.line(t.Process, thread.Spans[i].Node).own {
+			continue
+		}
+		switch span := &thread.Spans[i]; {
+		case span.State == timeline.StateWaiting && span.Wait != timeline.WaitLock: // for what is no thread's
+		case span.State == timeline.StateWaiting && found == timeline.RootNode:
+			found = span.Node
+		default:
+			return timeline.RootNode
+		}
+	}
+	return found
 }
 
 // learn counts a growth that was wholly in one line, awake.

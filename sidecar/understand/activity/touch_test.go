@@ -141,3 +141,42 @@ func TestGrowthBetweenTwoQuietLinesIsOfTheOneBetween(t *testing.T) {
 		t.Errorf("got %+v", lines)
 	}
 }
+
+// What a library's own threads touch is of the line that waits for them, where there is one, and no other thread runs lines of the user's.
+func TestGrowthInALibrarysThreadsIsOfTheLineThatWaits(t *testing.T) {
+	const s, mb = timeline.Nanos(time.Second), int64(1 << 20)
+	for name, c := range map[string]struct {
+		state  timeline.State
+		wait   timeline.Wait
+		second timeline.State // of another thread of the user's; StateUnknown: there is none
+		want   int64          // MiB of the line
+	}{
+		"it waits for them":                 {timeline.StateWaiting, timeline.WaitLock, timeline.StateUnknown, 60},
+		"it runs":                           {timeline.StatePython, timeline.WaitUnknown, timeline.StateUnknown, 0},
+		"it waits for a socket":             {timeline.StateWaiting, timeline.WaitSocket, timeline.StateUnknown, 0},
+		"another thread of the user's runs": {timeline.StateWaiting, timeline.WaitLock, timeline.StatePython, 0},
+	} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		node := func(file string, line int) timeline.NodeID {
+			return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: file, Line: line}))
+		}
+		main, worker := b.Thread(timeline.Thread{Main: true}), b.Thread(timeline.Thread{})
+		b.Set(main, 0, node("app.py", 11), c.state, false)
+		b.SetWait(main, 0, c.wait, 0)
+		b.Set(worker, 0, node("pandas.py", 306), timeline.StateNative, false)
+		if c.second != timeline.StateUnknown {
+			b.Set(b.Thread(timeline.Thread{}), 0, node("app.py", 20), c.second, false)
+		}
+		b.AddGrowth(timeline.Growth{Start: 0, End: s, Before: node("pandas.py", 306), After: node("pandas.py", 306), Bytes: 50 * mb})
+		b.AddGrowth(timeline.Growth{Start: s, End: 2 * s, Bytes: 10 * mb}) // in threads without Python
+		rec := b.Snapshot(2 * s)
+		lines, sums := memoryOf(rec, func(id timeline.FrameID) bool { return rec.Frames[id].File == "app.py" }, func(int) timeline.Nanos { return 2 * s })
+		got := int64(0)
+		for _, l := range lines {
+			got += l.Grown / mb
+		}
+		if got != c.want || sums[0].Unplaced != (60-c.want)*mb || c.want > 0 && lines[0].Place.Line != 11 {
+			t.Errorf("%s: %+v, %+v; want %d MiB", name, lines, sums, c.want)
+		}
+	}
+}
