@@ -312,8 +312,11 @@ func memoryFunctionsTable(r *report.View, lines table) table {
 	for _, f := range functions {
 		sum += f.SelfBytes
 	}
+	if sum < worthMemory { // the lines are those of worker processes
+		return table{}
+	}
 	for i, f := range functions {
-		share := float64(f.SelfBytes) / float64(max(sum, 1))
+		share := float64(f.SelfBytes) / float64(sum)
 		if i == maxMemory || share < worthMemoryLine {
 			break
 		}
@@ -340,7 +343,7 @@ const worthElsewhere = 0.05
 // worthRegrowing is the part of the growth from which on a line is shown that has little or none of the peak.
 const worthRegrowing = 0.25
 
-// memoryTable ranks the lines while which ran the resident memory of the program grew.
+// memoryTable ranks the lines while which ran the resident memory of the program grew, and that of its worker processes.
 func memoryTable(r *report.View) table {
 	lines := slices.DeleteFunc(slices.Clone(r.Memory), func(m report.Memory) bool { return m.Process != r.Program() })
 	grown, atPeak := int64(0), int64(0)
@@ -348,22 +351,37 @@ func memoryTable(r *report.View) table {
 		grown += m.GrownBytes
 		atPeak += m.AtPeakBytes
 	}
-	if grown < worthMemory {
+	workers := workersMemory(r)
+	elsewhere, ofWorkers := unplaced(r), int64(0)
+	for i := range workers {
+		ofWorkers += workers[i].GrownBytes
+	}
+	if grown+ofWorkers < worthMemory {
 		return table{}
 	}
 	if atPeak >= worthMemory && float64(atPeak) < mostlyGivenBack*float64(grown) {
 		return peakTable(r, lines, grown, atPeak)
 	}
 	t := table{heading: "Growth of resident memory", note: memoryNote(r)}
-	elsewhere := unplaced(r)
-	all := float64(grown + elsewhere)
+	all := float64(grown + elsewhere + ofWorkers)
+	type ranked struct {
+		bytes int64
+		row
+	}
+	var rows []ranked
 	for i := range lines {
 		m := &lines[i]
-		share := float64(m.GrownBytes) / all
-		if len(t.rows) == maxMemory || share < worthMemoryLine {
+		rows = append(rows, ranked{m.GrownBytes, memoryRow(r, m, m.GrownBytes, float64(m.GrownBytes)/all, words.Quantity(float64(m.AtPeakBytes), "B")+" at the peak")})
+	}
+	for i := range workers {
+		rows = append(rows, ranked{workers[i].GrownBytes, workers[i].row(r, all)})
+	}
+	slices.SortStableFunc(rows, func(a, b ranked) int { return cmp.Compare(b.bytes, a.bytes) })
+	for _, one := range rows {
+		if len(t.rows) == maxMemory || one.share < worthMemoryLine {
 			break
 		}
-		t.rows = append(t.rows, memoryRow(r, m, m.GrownBytes, share, words.Quantity(float64(m.AtPeakBytes), "B")+" at the peak"))
+		t.rows = append(t.rows, one.row)
 	}
 	if share := float64(elsewhere) / all; share >= worthElsewhere {
 		t.rows = append(t.rows, row{
@@ -372,6 +390,45 @@ func memoryTable(r *report.View) table {
 		})
 	}
 	return t
+}
+
+// workersLine is a line with what it grew by in all worker processes of the program, and in the one in which it was most.
+type workersLine struct {
+	report.Memory
+	processes int
+	most      int64
+}
+
+func workersMemory(r *report.View) (lines []workersLine) {
+	for _, m := range r.Memory {
+		switch timeline.Role(r.Processes[m.Process].Role) {
+		case timeline.RolePoolWorker, timeline.RoleLoaderWorker, timeline.RoleWorker:
+		default:
+			continue
+		}
+		if m.Process == r.Program() {
+			continue
+		}
+		i := slices.IndexFunc(lines, func(l workersLine) bool { return l.File == m.File && l.Line == m.Line })
+		if i < 0 {
+			i, lines = len(lines), append(lines, workersLine{Memory: report.Memory{File: m.File, Line: m.Line}})
+		}
+		l := &lines[i]
+		l.processes, l.most = l.processes+1, max(l.most, m.GrownBytes)
+		l.GrownBytes, l.UncertainBytes = l.GrownBytes+m.GrownBytes, l.UncertainBytes+m.UncertainBytes
+	}
+	return lines
+}
+
+func (l *workersLine) row(r *report.View, all float64) row {
+	l.AtPeakBytes = l.GrownBytes // each process has a peak of its own, of which nothing is said here
+	rw := memoryRow(r, &l.Memory, l.GrownBytes, float64(l.GrownBytes)/all, "")
+	where := "in a worker process"
+	if l.processes > 1 {
+		where = fmt.Sprintf("in %d worker processes, at most %s in one", l.processes, words.Quantity(float64(l.most), "B"))
+	}
+	rw.hint, rw.keeps = labels.Join(where, rw.hint), true
+	return rw
 }
 
 // unplaced is what the memory of the program grew by in no line of the user's own.

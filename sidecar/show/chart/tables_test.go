@@ -431,6 +431,35 @@ func TestGrowthOfResidentMemory(t *testing.T) {
 	}
 }
 
+// What grew in worker processes is in the table, too: a line once, with how many processes it grew in.
+func TestGrowthInWorkerProcesses(t *testing.T) {
+	const mib, s = int64(1 << 20), timeline.Nanos(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
+		r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
+		for pid := 8; pid < 10; pid++ {
+			r.Processes = append(r.Processes, timeline.Process{PID: pid, ParentIndex: 0, Role: timeline.RoleWorker, CPU: -1})
+		}
+	})
+	node := func(line int) timeline.NodeID {
+		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "work", File: "app.py", Line: line, FirstLine: 1}))
+	}
+	for process := range 3 {
+		th := b.Thread(timeline.Thread{PID: 7 + process, NativeID: 7 + process, Process: process, Main: true, RunsCell: process == 0, OnCPU: -1})
+		b.Set(th, 0, node(3+min(process, 1)), timeline.StatePython, false)
+		b.AddGrowth(timeline.Growth{Process: process, Start: 0, End: s, Before: node(3 + min(process, 1)), After: node(3 + min(process, 1)), Bytes: []int64{100, 70, 80}[process] * mib})
+	}
+	r, err := report.Build(b.Snapshot(2*s), nil, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := memoryTable(r).rows
+	if len(rows) != 2 || rows[0].time() != "150 MiB" || rows[0].hint != "in 2 worker processes, at most 80 MiB in one" || !rows[0].keeps || rows[1].time() != "100 MiB" || rows[1].hint != "" || rows[1].aside != "40 %" {
+		t.Errorf("%+v", rows)
+	}
+}
+
 // What a line takes and gives back again and again is not what the peak was made of.
 func TestWhatMadeThePeakLeadsWhereMostWasGivenBack(t *testing.T) {
 	const mib, s = int64(1 << 20), timeline.Nanos(1e9)
