@@ -2,6 +2,7 @@ package activity
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -32,11 +33,17 @@ func (t *Touch) same(alike func(a, b timeline.NodeID) bool) bool {
 const (
 	// edgeReadings is how many readings at the begin and at the end of a line's run say how it grows there.
 	edgeReadings = 4
-	// A line is quiet that ran for quietReadings whole readings at its edges, in quietRuns runs, and grew there by less
-	// than quietGrowth of what the growth in question would be in that time: in fewer it may have grown once, as its call returned.
-	quietReadings = 10
-	quietRuns     = 3
-	quietGrowth   = 0.01
+	// A line is known that ran for knownReadings whole readings at its edges, in knownRuns runs: in fewer it may have grown once, as its call
+	// returned. It is quiet where it grew there by less than quietGrowth of what the growth in question would be in that time, and
+	// than quietShare of what grew beside it: a reading is a moment later than the stack, and now and then much later.
+	knownReadings = 10
+	knownRuns     = 3
+	quietGrowth   = 0.05
+	quietShare    = 0.1
+	// unseenRate is how fast a line is taken to grow that was never seen to, and sparedRate how much faster than it does
+	// a known line may have.
+	unseenRate = 0.1
+	sparedRate = 2
 	// maxBetween bounds the lines that are known to run between two others.
 	maxBetween = 8
 	// usualReading is the time between two readings of a process of which it is not known.
@@ -50,7 +57,7 @@ const (
 //   - A thread that sleeps touches no memory. Of a loop that takes memory and then sleeps most readings find the thread asleep, before and
 //     after: then what it ran nearest to it is asked, too, and the line that slept has nothing but where it was seen to grow, or the other is quiet.
 //   - Where neither is it, a line that was seen to run between the two at other times, and to grow, has it.
-//   - What is left is divided by how fast each line grows. A line without a whole reading is taken to grow as fast as this growth is.
+//   - What is left is divided by how fast each line grows. Of one without a whole reading little is taken to be, but for what a known one cannot have.
 //
 // owner gives the process of a thread, own says which frames are the user's.
 func Touches(rec *timeline.Recording, owner func(*timeline.Thread) int, own func(timeline.FrameID) bool) []Touch {
@@ -94,10 +101,11 @@ type edge struct {
 
 // density is how a line grew in its whole readings at an edge.
 type density struct {
-	bytes float64
-	grew  timeline.Nanos // for how long
-	ran   timeline.Nanos // for at least how long it was in whole readings, in so many runs
-	runs  int
+	bytes  float64
+	beside float64        // bytes in readings from it to another line, or from that to it
+	grew   timeline.Nanos // for how long
+	ran    timeline.Nanos // for at least how long it was in whole readings, in so many runs
+	runs   int
 }
 
 func (d density) time() timeline.Nanos { return max(d.ran, d.grew) }
@@ -232,13 +240,21 @@ func (e *evidence) waiter(t *Touch) timeline.NodeID {
 	return found
 }
 
-// learn counts a growth that was wholly in one line, awake.
+// learn counts a growth that was wholly in one line, awake, or between two.
 func (e *evidence) learn(g *timeline.Growth) {
 	line := e.line(g.Process, g.After)
 	if g.End-g.Start > edgeReadings*e.reading(g.Process)*timeline.Nanos(max(g.Ticks, 1)) {
 		return // who knows what ran between two readings that far apart
 	}
-	if g.Bytes <= 0 || g.After == timeline.RootNode || g.Before == timeline.RootNode || e.line(g.Process, g.Before) != line {
+	if g.Bytes <= 0 || g.After == timeline.RootNode || g.Before == timeline.RootNode {
+		return
+	}
+	if other := e.line(g.Process, g.Before); other != line {
+		for _, at := range []edge{{other, true}, {line, false}} {
+			d := e.at[at]
+			d.beside += float64(g.Bytes)
+			e.at[at] = d
+		}
 		return
 	}
 	near := edgeReadings * e.reading(g.Process)
@@ -281,6 +297,11 @@ type candidate struct {
 	density
 }
 
+// known reports whether a line ran for so long that it can be judged by how it grew.
+func (c *candidate) known(reading timeline.Nanos) bool {
+	return c.runs >= knownRuns && c.ran >= knownReadings*reading
+}
+
 // divide gives a growth to the stacks that may have touched it.
 func (e *evidence) divide(g *timeline.Growth) []Part {
 	half := g.Bytes / 2
@@ -298,7 +319,7 @@ func (e *evidence) divide(g *timeline.Growth) []Part {
 	reading := e.reading(g.Process)
 	rate := float64(g.Bytes) / float64(max(g.End-g.Start, 1))
 	quiet := func(c candidate) bool {
-		return c.runs >= quietRuns && c.ran >= quietReadings*reading && c.bytes < quietGrowth*rate*float64(c.ran)
+		return c.known(reading) && c.bytes < quietGrowth*rate*float64(c.ran) && c.bytes <= quietShare*c.beside
 	}
 	idle := func(c candidate) bool { return c.asleep && c.bytes == 0 }
 	left := slices.DeleteFunc(slices.Clone(all), quiet)
@@ -314,7 +335,7 @@ func (e *evidence) divide(g *timeline.Growth) []Part {
 		awake, left = all, all
 	}
 	// The rest have nothing, and are still in doubt.
-	parts := byRate(awake, g.Bytes, rate, edgeReadings*reading)
+	parts := byRate(awake, g, reading)
 	for _, c := range left {
 		if !slices.ContainsFunc(parts, func(p Part) bool { return p.Node == c.node }) {
 			parts = append(parts, Part{Node: c.node})
@@ -323,19 +344,56 @@ func (e *evidence) divide(g *timeline.Growth) []Part {
 	return parts
 }
 
-// byRate divides a growth by how fast lines grow, with a time at the growth's own rate added to what is known of each.
-func byRate(lines []candidate, bytes int64, rate float64, added timeline.Nanos) []Part {
-	rates, sum := make([]float64, len(lines)), 0.0
-	for i, c := range lines {
-		rates[i] = (c.bytes + rate*float64(added)) / float64(c.time()+added)
-		sum += rates[i]
+// byRate divides a growth by how fast lines grow, with edgeReadings at the growth's own rate added to what is known of each: at unseenRate of it for
+// one that was never seen to grow. A line that is well known has at most sparedRate of what it grows by in that time, where another one is not.
+func byRate(lines []candidate, g *timeline.Growth, reading timeline.Nanos) []Part {
+	length := max(g.End-g.Start, 1)
+	weigh := func(lines []candidate, bytes int64, parts map[timeline.NodeID]int64) {
+		weights, sum := make([]float64, len(lines)), 0.0
+		for i, c := range lines {
+			added, rate := edgeReadings*reading, float64(g.Bytes)/float64(length)
+			if c.bytes == 0 {
+				rate *= unseenRate
+			}
+			weights[i] = (c.bytes + rate*float64(added)) / float64(c.time()+added)
+			sum += weights[i]
+		}
+		rest := bytes
+		for i, c := range lines {
+			part := min(int64(float64(bytes)*(weights[i]/sum)), rest)
+			if i == len(lines)-1 {
+				part = rest
+			}
+			parts[c.node], rest = parts[c.node]+part, rest-part
+		}
 	}
-	parts, rest := make([]Part, len(lines)), bytes
-	for i, c := range lines {
-		parts[i] = Part{c.node, min(int64(float64(bytes)*(rates[i]/sum)), rest)}
-		rest -= parts[i].Bytes
+	given := make(map[timeline.NodeID]int64)
+	weigh(lines, g.Bytes, given)
+	var open []candidate
+	over := int64(0)
+	for _, c := range lines {
+		most := int64(math.MaxInt64)
+		if c.known(reading) {
+			most = int64(sparedRate * c.bytes / float64(c.time()) * float64(length))
+		}
+		if given[c.node] <= most {
+			if c.line.own { // as the interpreter starts it is no faster than what the program does first
+				open = append(open, c)
+			}
+			continue
+		}
+		over, given[c.node] = over+given[c.node]-most, most
 	}
-	parts[len(parts)-1].Bytes += rest
+	if len(open) > 0 {
+		weigh(open, over, given)
+	} else {
+		clear(given)
+		weigh(lines, g.Bytes, given)
+	}
+	parts := make([]Part, 0, len(lines))
+	for _, c := range lines {
+		parts = append(parts, Part{c.node, given[c.node]})
+	}
 	return parts
 }
 
@@ -345,7 +403,7 @@ func (e *evidence) candidates(g *timeline.Growth) []candidate {
 	with := func(node timeline.NodeID, asleep bool, densities ...density) candidate {
 		c := candidate{node: node, line: e.line(g.Process, node), asleep: asleep}
 		for _, d := range densities {
-			c.bytes, c.grew, c.ran, c.runs = c.bytes+d.bytes, c.grew+d.grew, c.ran+d.ran, max(c.runs, d.runs)
+			c.bytes, c.beside, c.grew, c.ran, c.runs = c.bytes+d.bytes, c.beside+d.beside, c.grew+d.grew, c.ran+d.ran, max(c.runs, d.runs)
 		}
 		return c
 	}
@@ -360,7 +418,7 @@ func (e *evidence) candidates(g *timeline.Growth) []candidate {
 	case thread == nil:
 		return []candidate{with(g.Before, false, ofEdge(g.Before, true)), with(g.After, false, ofEdge(g.After, false))}
 	case before != nil && after != nil, g.Before == g.After: // on its way to sleep, or from it
-		ran, ok := e.nearest(thread, (g.Start+g.End)/2, g.After)
+		ran, ok := e.nearest(g.Process, thread, (g.Start+g.End)/2, g.After)
 		if !ok || ran == g.After {
 			return []candidate{anywhere(g.After, true)}
 		}
@@ -422,12 +480,15 @@ const (
 
 // nearest is the stack that a thread ran nearest to a time. With the one that it sleeps with it also runs, on its way to sleep and
 // from it: that is it only where it ran so for longer than with the other one that is nearest.
-func (e *evidence) nearest(t *timeline.Thread, at timeline.Nanos, slept timeline.NodeID) (timeline.NodeID, bool) {
-	with, ok := nearestOf(t, at, mostSpans, func(timeline.NodeID) bool { return true })
+func (e *evidence) nearest(process int, t *timeline.Thread, at timeline.Nanos, slept timeline.NodeID) (timeline.NodeID, bool) {
+	fits := func(node timeline.NodeID) bool { // what runs in turn with a line of the user's is called by the user's code, too
+		return node == slept || e.line(process, node).own || !e.line(process, slept).own
+	}
+	with, ok := nearestOf(t, at, mostSpans, fits)
 	if !ok || with != slept {
 		return with, ok
 	}
-	other, ok := nearestOf(t, at, turnSpans, func(node timeline.NodeID) bool { return node != slept })
+	other, ok := nearestOf(t, at, turnSpans, func(node timeline.NodeID) bool { return node != slept && fits(node) })
 	if ok && e.timesOf(t)[other] > e.timesOf(t)[slept] {
 		return other, true
 	}

@@ -50,6 +50,14 @@ func TestGrowthBetweenTwoLinesIsOfTheOneThatGrows(t *testing.T) {
 			10, []step{{1, false, steady(1, 9, 1)}, {2, false, steady(1, 9, 10)}},
 			map[int]int64{1: 91, 2: 918}, map[int]int64{1: 3, 2: 16}, 4,
 		},
+		"one grows slowly, and a short call is never met in two readings": {
+			10, []step{{1, false, steady(2, 20, 2)}, {2, false, []int64{20}}, {3, false, quiet(20)}},
+			map[int]int64{1: 460, 2: 160, 3: 0}, map[int]int64{1: 40, 2: 160}, 9,
+		},
+		"one grows, and a line that is met once was not seen to": {
+			1, []step{{1, false, quiet(1)}, {2, false, steady(8, 20, 8)}},
+			map[int]int64{1: 0, 2: 168}, map[int]int64{1: 0, 2: 8}, 1,
+		},
 		"a call that grows as it returns, then a loop without growth": {
 			10, []step{{1, false, append(quiet(20), 3, 2)}, {2, false, steady(2, 20, 0)}},
 			map[int]int64{1: 70, 2: 0}, map[int]int64{}, 0,
