@@ -223,7 +223,7 @@ func linesTable(r *report.View, duration float64) table {
 
 // blockedTable ranks what threads of the program were blocked on in system calls, for locks and for other threads.
 func blockedTable(r *report.View, duration float64) table {
-	t := table{heading: "What threads were blocked on", note: "files, sockets, locks, other threads, by your own lines; first those of the main thread"}
+	t := table{heading: "What threads were blocked on", note: "by your own lines, the main thread's first"}
 	list := slices.Clone(r.Blocked)
 	slices.SortStableFunc(list, func(a, b report.Blocked) int { return cmp.Compare(b.MainNS, a.MainNS) })
 	for i := range list {
@@ -299,13 +299,16 @@ const mostlyHeld = 0.9
 // worthBlocked is the share of the time from which on what a thread was blocked on is shown.
 const worthBlocked = 0.02
 
+// worthDoubt is the share of a line's growth from which on it is said, wherever the line is shown, that it may be another's.
+const worthDoubt = 0.1
+
 // worthAtPeak is the share of a line's growth below which it is said how much of it made the peak.
 const worthAtPeak = 0.9
 
 // memoryFunctionsTable ranks the functions in which the memory of the program grew, each without those that it
 // called: with the lines above, which show the program's own, it says which call of a library it was.
 func memoryFunctionsTable(r *report.View, lines table) table {
-	t := table{heading: "Growth of resident memory by function", note: "the innermost Python function, your own or a library's"}
+	t := table{heading: "Growth of resident memory by function", note: "the innermost, yours or a library's"}
 	sum, libraries := int64(0), false
 	if len(lines.rows) == 0 {
 		return table{}
@@ -315,8 +318,11 @@ func memoryFunctionsTable(r *report.View, lines table) table {
 	for _, f := range functions {
 		sum += f.SelfBytes
 	}
+	if sum < worthMemory { // the lines are those of worker processes
+		return table{}
+	}
 	for i, f := range functions {
-		share := float64(f.SelfBytes) / float64(max(sum, 1))
+		share := float64(f.SelfBytes) / float64(sum)
 		if i == maxMemory || share < worthMemoryLine {
 			break
 		}
@@ -343,7 +349,7 @@ const worthElsewhere = 0.05
 // worthRegrowing is the part of the growth from which on a line is shown that has little or none of the peak.
 const worthRegrowing = 0.25
 
-// memoryTable ranks the lines while which ran the resident memory of the program grew.
+// memoryTable ranks the lines while which ran the resident memory of the program grew, and that of its worker processes.
 func memoryTable(r *report.View) table {
 	lines := slices.DeleteFunc(slices.Clone(r.Memory), func(m report.Memory) bool { return m.Process != r.Program() })
 	grown, atPeak := int64(0), int64(0)
@@ -351,30 +357,84 @@ func memoryTable(r *report.View) table {
 		grown += m.GrownBytes
 		atPeak += m.AtPeakBytes
 	}
-	if grown < worthMemory {
+	workers := workersMemory(r)
+	elsewhere, ofWorkers := unplaced(r), int64(0)
+	for i := range workers {
+		ofWorkers += workers[i].GrownBytes
+	}
+	if grown+ofWorkers < worthMemory {
 		return table{}
 	}
 	if atPeak >= worthMemory && float64(atPeak) < mostlyGivenBack*float64(grown) {
 		return peakTable(r, lines, grown, atPeak)
 	}
 	t := table{heading: "Growth of resident memory", note: memoryNote(r)}
-	elsewhere := unplaced(r)
-	all := float64(grown + elsewhere)
+	all := float64(grown + elsewhere + ofWorkers)
+	type ranked struct {
+		bytes int64
+		row
+	}
+	var rows []ranked
 	for i := range lines {
 		m := &lines[i]
-		share := float64(m.GrownBytes) / all
-		if len(t.rows) == maxMemory || share < worthMemoryLine {
+		rows = append(rows, ranked{m.GrownBytes, memoryRow(r, m, m.GrownBytes, float64(m.GrownBytes)/all, words.Quantity(float64(m.AtPeakBytes), "B")+" at the peak")})
+	}
+	for i := range workers {
+		rows = append(rows, ranked{workers[i].GrownBytes, workers[i].row(r, all)})
+	}
+	slices.SortStableFunc(rows, func(a, b ranked) int { return cmp.Compare(b.bytes, a.bytes) })
+	for _, one := range rows {
+		if len(t.rows) == maxMemory || one.share < worthMemoryLine {
 			break
 		}
-		t.rows = append(t.rows, memoryRow(r, m, m.GrownBytes, share, words.Quantity(float64(m.AtPeakBytes), "B")+" at the peak"))
+		t.rows = append(t.rows, one.row)
 	}
 	if share := float64(elsewhere) / all; share >= worthElsewhere {
 		t.rows = append(t.rows, row{
 			name: "elsewhere", figure: words.Quantity(float64(elsewhere), "B"), share: share, aside: words.Percent(share),
-			hint: "in threads that run no Python, as a library's, or in none of your lines", keeps: true,
+			hint: "in none of your lines", keeps: true,
 		})
 	}
 	return t
+}
+
+// workersLine is a line with what it grew by in all worker processes of the program, and in the one in which it was most.
+type workersLine struct {
+	report.Memory
+	processes int
+	most      int64
+}
+
+func workersMemory(r *report.View) (lines []workersLine) {
+	for _, m := range r.Memory {
+		switch timeline.Role(r.Processes[m.Process].Role) {
+		case timeline.RolePoolWorker, timeline.RoleLoaderWorker, timeline.RoleWorker:
+		default:
+			continue
+		}
+		if m.Process == r.Program() {
+			continue
+		}
+		i := slices.IndexFunc(lines, func(l workersLine) bool { return l.File == m.File && l.Line == m.Line })
+		if i < 0 {
+			i, lines = len(lines), append(lines, workersLine{Memory: report.Memory{File: m.File, Line: m.Line}})
+		}
+		l := &lines[i]
+		l.processes, l.most = l.processes+1, max(l.most, m.GrownBytes)
+		l.GrownBytes, l.UncertainBytes = l.GrownBytes+m.GrownBytes, l.UncertainBytes+m.UncertainBytes
+	}
+	return lines
+}
+
+func (l *workersLine) row(r *report.View, all float64) row {
+	l.AtPeakBytes = l.GrownBytes // each process has a peak of its own, of which nothing is said here
+	rw := memoryRow(r, &l.Memory, l.GrownBytes, float64(l.GrownBytes)/all, "")
+	where := "in a worker process"
+	if l.processes > 1 {
+		where = fmt.Sprintf("in %d worker processes, at most %s in one", l.processes, words.Quantity(float64(l.most), "B"))
+	}
+	rw.hint, rw.keeps = labels.Join(where, rw.hint), true
+	return rw
 }
 
 // unplaced is what the memory of the program grew by in no line of the user's own.
@@ -408,8 +468,12 @@ func memoryRow(r *report.View, m *report.Memory, bytes int64, share float64, oth
 		name: linePlace(r, m.File, m.Line), figure: words.Quantity(float64(bytes), "B"), share: share, aside: words.Percent(share),
 		code: labels.Code(r.Text(m.File, m.Line)),
 	}
-	if float64(m.UncertainBytes) >= worthCut*float64(m.GrownBytes) {
-		rw.hint = "of it " + words.Quantity(float64(m.UncertainBytes), "B") + " perhaps of a line before or after"
+	if float64(m.UncertainBytes) >= worthDoubt*float64(m.GrownBytes) {
+		part := "of it " + words.Quantity(float64(m.UncertainBytes), "B")
+		if m.UncertainBytes == m.GrownBytes {
+			part = "all of it"
+		}
+		rw.hint, rw.keeps = part+" perhaps of a line before or after", true
 	}
 	if float64(m.AtPeakBytes) < worthAtPeak*float64(m.GrownBytes) {
 		rw.hint = labels.Join(other, rw.hint)
@@ -514,13 +578,15 @@ func memoryNote(r *report.View) string {
 	for i := range r.MemoryReading {
 		m := &r.MemoryReading[i]
 		if m.Process == r.Program() {
-			note = labels.Join(note, words.Quantity(float64(m.ReleasedBytes), "B")+" given back")
+			if m.ReleasedBytes > 0 {
+				note = labels.Join(note, words.Quantity(float64(m.ReleasedBytes), "B")+" given back")
+			}
 		}
 	}
 	if kept := r.Processes[r.Program()].KeptBytes; kept != nil && *kept > 0 {
 		note = labels.Join(note, words.Quantity(float64(*kept), "B")+" kept")
 	}
-	return labels.Join(note, "by your own lines, whatever they called")
+	return labels.Join(note, "by your own lines")
 }
 
 // worthCut is the share of a line's or a function's own time from which on it is mentioned

@@ -382,7 +382,7 @@ func TestWhoHadALock(t *testing.T) {
 // Lines while which ran the memory grew by much have a table; a program that only imports has none.
 func TestGrowthOfResidentMemory(t *testing.T) {
 	const s, mb = timeline.Nanos(time.Second), int64(1 << 20)
-	for grown, want := range map[int64]string{600 * mb: "450 MiB", 6 * mb: ""} {
+	for grown, want := range map[int64]string{600 * mb: "400 MiB", 6 * mb: ""} {
 		b := timeline.NewBuilder(timeline.Options{Origin: 1})
 		b.Describe(func(r *timeline.Recording) {
 			r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
@@ -414,7 +414,7 @@ func TestGrowthOfResidentMemory(t *testing.T) {
 		if want == "" {
 			continue
 		}
-		if got := made.rows[0]; got.place+got.name != "app.py:3" || got.time() != want || got.aside != "75 %" || got.hint != "of it 150 MiB perhaps of a line before or after" {
+		if got := made.rows[0]; got.place+got.name != "app.py:3" || got.time() != want || got.aside != "67 %" || got.hint != "of it 100 MiB perhaps of a line before or after" || !got.keeps {
 			t.Errorf("got %+v", got)
 		}
 		if functions := memoryFunctionsTable(r, memoryTable(r)); len(functions.rows) != 0 {
@@ -427,9 +427,38 @@ func TestGrowthOfResidentMemory(t *testing.T) {
 		if functions := memoryFunctionsTable(r, memoryTable(r)); len(functions.rows) != 2 || functions.rows[1].name != "read_csv" || functions.rows[1].time() != "300 MiB" || functions.rows[0].hint != "900 MiB with what it called" {
 			t.Errorf("functions %+v", functions.rows)
 		}
-		if want := "peak 1.2 GiB · 150 MiB given back · 450 MiB kept · by your own lines, whatever they called"; made.note != want {
+		if want := "peak 1.2 GiB · 150 MiB given back · 450 MiB kept · by your own lines"; made.note != want {
 			t.Errorf("got %q, want %q", made.note, want)
 		}
+	}
+}
+
+// What grew in worker processes is in the table, too: a line once, with how many processes it grew in.
+func TestGrowthInWorkerProcesses(t *testing.T) {
+	const mib, s = int64(1 << 20), timeline.Nanos(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
+		r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
+		for pid := 8; pid < 10; pid++ {
+			r.Processes = append(r.Processes, timeline.Process{PID: pid, ParentIndex: 0, Role: timeline.RoleWorker, CPU: -1})
+		}
+	})
+	node := func(line int) timeline.NodeID {
+		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "work", File: "app.py", Line: line, FirstLine: 1}))
+	}
+	for process := range 3 {
+		th := b.Thread(timeline.Thread{PID: 7 + process, NativeID: 7 + process, Process: process, Main: true, RunsCell: process == 0, OnCPU: -1})
+		b.Set(th, 0, node(3+min(process, 1)), timeline.StatePython, false)
+		b.AddGrowth(timeline.Growth{Process: process, Start: 0, End: s, Before: node(3 + min(process, 1)), After: node(3 + min(process, 1)), Bytes: []int64{100, 70, 80}[process] * mib})
+	}
+	r, err := report.Build(b.Snapshot(2*s), nil, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := memoryTable(r).rows
+	if len(rows) != 2 || rows[0].time() != "150 MiB" || rows[0].hint != "in 2 worker processes, at most 80 MiB in one" || !rows[0].keeps || rows[1].time() != "100 MiB" || rows[1].hint != "" || rows[1].aside != "40 %" {
+		t.Errorf("%+v", rows)
 	}
 }
 

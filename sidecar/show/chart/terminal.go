@@ -114,7 +114,12 @@ func (t *textWriter) table(tb table) {
 	if tb.note != "" {
 		heading += "  (" + tb.note + ")"
 	}
-	t.Line(heading)
+	if words.Columns(heading) <= t.Width {
+		t.Line(heading)
+	} else {
+		t.Line(tb.heading)
+		t.Paragraph("  ", tb.note)
+	}
 	const bar = 12
 	var name, secs, aside, place, code int
 	largest := largestShare(tb)

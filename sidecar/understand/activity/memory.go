@@ -54,9 +54,8 @@ type GrowthSum struct {
 }
 
 // Memory sums up what the resident memory grew by, by the innermost line of the user's own, most
-// first, and for each process. What grew between two readings at which a thread was in different
-// lines is charged to both in equal parts, and is uncertain; nothing is to one in which it slept. What is given back and kept is judged when a process's own code
-// has ended (CodeEnd): the interpreter then gives back all.
+// first, and for each process. Touches divides what grew between two readings at which a thread was in different lines. What is given
+// back and kept is judged when a process's own code has ended (CodeEnd): the interpreter then gives back all.
 func Memory(rec *timeline.Recording, touches []Touch, own func(timeline.FrameID) bool, codeEnd func(process int) timeline.Nanos) ([]GrowthLine, []GrowthSum) {
 	lines := make(map[awaitKey]*GrowthLine)
 	sums := make(map[int]*GrowthSum)
@@ -74,25 +73,32 @@ func Memory(rec *timeline.Recording, touches []Touch, own func(timeline.FrameID)
 			continue
 		}
 		sum.Grown += g.Bytes
-		before, known := InnermostOwn(rec, g.Before, own)
-		after, knownAfter := InnermostOwn(rec, g.After, own)
-		part, heldPart := g.Bytes/2, held[i]/2
-		for _, half := range []struct {
-			frame       timeline.FrameID
-			known       bool
-			bytes, held int64
-		}{{before, known, part, heldPart}, {after, knownAfter, g.Bytes - part, held[i] - heldPart}} {
-			if !half.known {
-				sum.Unplaced += half.bytes
+		ofOne := g.same(func(a, b timeline.NodeID) bool { return sameLine(rec, a, b, own) })
+		restHeld := held[i]
+		for j, part := range g.By {
+			heldPart := int64(float64(held[i]) * (float64(part.Bytes) / float64(g.Bytes)))
+			if j == len(g.By)-1 && part.Bytes > 0 {
+				heldPart = min(restHeld, part.Bytes)
+			}
+			restHeld -= heldPart
+			frame, known := InnermostOwn(rec, part.Node, own)
+			if !known {
+				frame, known = InnermostOwn(rec, g.For, own)
+			}
+			switch {
+			case part.Bytes == 0:
+				continue
+			case !known:
+				sum.Unplaced += part.Bytes
 				continue
 			}
-			line := lineAt(lines, rec, g.Process, half.frame)
-			line.Grown += half.bytes
-			line.AtPeak += half.held
-			if g.Slept != timeline.RootNode || known != knownAfter || known && placeOf(rec, before) != placeOf(rec, after) {
-				line.Uncertain += half.bytes
+			line := lineAt(lines, rec, g.Process, frame)
+			line.Grown += part.Bytes
+			line.AtPeak += heldPart
+			if !ofOne {
+				line.Uncertain += part.Bytes
 			}
-			line.When = append(line.When, Growing{timeline.Between(g.Start, g.End), half.bytes})
+			line.When = append(line.When, Growing{timeline.Between(g.Start, g.End), part.Bytes})
 		}
 	}
 	out := make([]GrowthLine, 0, len(lines))
@@ -163,6 +169,13 @@ func atPeak(growth []timeline.Growth) []int64 {
 		}
 	}
 	return held
+}
+
+// sameLine reports whether two stacks have the same innermost line of the user's own, or both none.
+func sameLine(rec *timeline.Recording, a, b timeline.NodeID, own func(timeline.FrameID) bool) bool {
+	one, known := InnermostOwn(rec, a, own)
+	other, knownOther := InnermostOwn(rec, b, own)
+	return known == knownOther && (!known || placeOf(rec, one) == placeOf(rec, other))
 }
 
 func placeOf(rec *timeline.Recording, frame timeline.FrameID) Place {

@@ -9,7 +9,7 @@ import (
 )
 
 // Growth is charged to the innermost line of the user's own; where the line changed between two
-// readings, to both lines in equal parts, which are uncertain. What was given back is the process's.
+// readings of lines of which nothing else is known, to both lines in equal parts, which are uncertain. What was given back is the process's.
 func TestGrowthIsByTheInnermostOwnLine(t *testing.T) {
 	const s, mb = timeline.Nanos(time.Second), int64(1 << 20)
 	b := timeline.NewBuilder(timeline.Options{Origin: 1})
@@ -126,7 +126,7 @@ func TestWhatIsKeptIsJudgedWhenTheOwnCodeEnds(t *testing.T) {
 }
 
 func memoryOf(rec *timeline.Recording, own func(timeline.FrameID) bool, codeEnd func(process int) timeline.Nanos) ([]GrowthLine, []GrowthSum) {
-	return Memory(rec, Touches(rec, func(t *timeline.Thread) int { return t.Process }), own, codeEnd)
+	return Memory(rec, Touches(rec, func(t *timeline.Thread) int { return t.Process }, own), own, codeEnd)
 }
 
 // A thread that sleeps touches no memory. In a loop that takes some and then sleeps most readings find it asleep: it is of what ran

@@ -74,6 +74,9 @@ const Computes = Samples << 1
 // KeepsConnections is of what a program holds on to for its requests, and that uses a connection again.
 const KeepsConnections = Computes << 1
 
+// Customizes is what runs a sitecustomize as the interpreter starts: omni-perf run places one.
+const Customizes = KeepsConnections << 1
+
 // What a notebook's kernel does around a cell's code.
 const (
 	Prepares          Meanings = MakesParameters << (1 + iota)
@@ -103,7 +106,7 @@ var words = map[string]Meanings{
 	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward, "replica": Replicates,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,
 	"prepare": Prepares, "callbacks": RunsCallbacks, "traceback": PrintsTraceback, "figures": FlushesFigures, "torch-trace": RunsTorchProfiler, "display": Displays,
-	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread, "decorator": Decorates,
+	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread, "decorator": Decorates, "customizes": Customizes,
 }
 
 // Kind is what a library's code is for, as pictures colour it.

@@ -65,7 +65,7 @@ const (
 // memory fills Memory, MemoryReading and the figures of processes.
 func (b *builder) memory() {
 	own := func(id timeline.FrameID) bool { return b.names.code(b.rec.Frames[id]).Own() }
-	touches := activity.Touches(b.rec, b.ownerOf)
+	touches := activity.Touches(b.rec, b.ownerOf, own)
 	lines, sums := activity.Memory(b.rec, touches, own, codeEnds(b.rec, b.source))
 	grown := make(map[int]int64)
 	for _, s := range sums {
@@ -151,8 +151,8 @@ func (b *builder) keptMemory(sums []activity.GrowthSum) {
 	}
 }
 
-// memoryFunctions is what grew in each function, most with what it called first. Of what grew between two readings
-// with different stacks each has half, as of lines; a function that is on both has all of it for sure.
+// memoryFunctions is what grew in each function, most with what it called first, divided as of lines; a function that is on
+// all the stacks that may have touched it has it for sure.
 func (b *builder) memoryFunctions(touches []activity.Touch) []MemoryFunction {
 	type key struct{ process, function int }
 	sums := make(map[key]*MemoryFunction)
@@ -170,30 +170,25 @@ func (b *builder) memoryFunctions(touches []activity.Touch) []MemoryFunction {
 		return list
 	}
 	for _, g := range touches {
-		if g.Bytes <= 0 || g.Before == timeline.RootNode && g.After == timeline.RootNode {
-			continue
+		paths := make([][]int, len(g.By))
+		for i, part := range g.By {
+			paths[i] = functions(part.Node)
 		}
-		before, after := functions(g.Before), functions(g.After)
-		besideBefore, besideAfter := after, before
-		if g.Slept != timeline.RootNode {
-			besideBefore = functions(g.Slept)
-			besideAfter = besideBefore
-		}
-		part := g.Bytes / 2
-		for _, half := range []struct {
-			path, other []int
-			bytes       int64
-		}{{before, besideBefore, part}, {after, besideAfter, g.Bytes - part}} {
-			for i, function := range half.path {
-				m := get(g.Process, function)
-				if i == len(half.path)-1 {
-					m.SelfBytes += half.bytes
+		for i, part := range g.By {
+			for j, function := range paths[i] {
+				if part.Bytes == 0 {
+					break
 				}
-				if slices.Contains(half.path[:i], function) {
+				m := get(g.Process, function)
+				if j == len(paths[i])-1 {
+					m.SelfBytes += part.Bytes
+				}
+				if slices.Contains(paths[i][:j], function) {
 					continue
 				}
-				if m.TotalBytes += half.bytes; !slices.Contains(half.other, function) {
-					m.UncertainBytes += half.bytes
+				m.TotalBytes += part.Bytes
+				if slices.ContainsFunc(paths, func(path []int) bool { return !slices.Contains(path, function) }) {
+					m.UncertainBytes += part.Bytes
 				}
 			}
 		}

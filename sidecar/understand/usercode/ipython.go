@@ -35,6 +35,8 @@ type meaning struct {
 	displays  bool           // it is called with the value of a cell's last expression
 	// startsThread: one of threading's own frames, which are above every thread's.
 	startsThread bool
+	// customizes: it runs a sitecustomize as the interpreter starts, the one that omni-perf run has placed first.
+	customizes bool
 	// passesOn: ours, around what would have been called without us. It is as if it were not there.
 	passesOn bool
 }
@@ -85,6 +87,7 @@ func meaningOf(f timeline.Frame, owner origin.Owner, means origin.Meanings, t *t
 		case means&origin.StartsThread != 0:
 			m.startsThread = true
 		}
+		m.customizes = means&origin.Customizes != 0
 	}
 	return m
 }

@@ -399,6 +399,28 @@ func TestAScriptKeepsItsStacks(t *testing.T) {
 	}
 }
 
+// What omni-perf run places runs as the interpreter starts: it is no function of the program's. A sitecustomize of the user's own is.
+func TestWhatIsPlacedIsNoStackOfTheProgram(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1, StartedAt: time.Unix(0, 0)})
+	main := b.Thread(timeline.Thread{PID: 1, NativeID: 1, Main: true, RunsCell: true})
+	start := stack(frame("<module>", "<frozen site>", 616), frame("main", "<frozen site>", 609))
+	runs := stack(start, frame("execsitecustomize", "<frozen site>", 548), frame("_find_and_load", "<frozen importlib._bootstrap>", 1176))
+	ours := stack(runs, frame("<module>", "/tmp/omni-perf/omni_perf.zip/sitecustomize.py", 14))
+	for i, s := range [][]timeline.Frame{
+		start, stack(runs, frame("zipimporter.find_spec", "<frozen zipimport>", 169), frame("_compile_source", "<frozen zipimport>", 695)),
+		ours, stack(ours, frame("_find_and_load", "<frozen importlib._bootstrap>", 1176), frame("<module>", "/home/u/sitecustomize.py", 3)),
+		stack(frame("<module>", "/home/u/train.py", 9)),
+	} {
+		b.Set(main, timeline.Nanos(i)*second, node(b, s), timeline.StatePython, false)
+	}
+	rec := b.Snapshot(5 * second)
+	rec.Target.Argv = []string{"python", "train.py"}
+	want := `["1s <frozen site>:616 <module> > <frozen site>:609 main" "2s " "1s sitecustomize.py:3 <module>" "1s train.py:9 <module>"]`
+	if got := fmt.Sprintf("%q", history(Strip(rec), 0)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // Recordings are kept in files: whatever is in one, nothing panics and nothing runs forever.
 func FuzzStrip(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, "%%omni_perf\n%%time\n\nx", "f", "<timed exec>", 3)

@@ -54,6 +54,8 @@ func (s *stripper) step(p position, id timeline.FrameID) position {
 	switch {
 	case m.recorded: // wherever it is called from, a cell's stack begins with it
 		p = s.enter(position{mode: program, inCell: true}, timeline.RootNode, m)
+	case m.customizes: // finding, compiling and running ours is nobody's; a file of the user's own that it imports begins its stacks
+		p = position{mode: called}
 	case p.mode == around:
 		p = s.stepAround(p, m)
 	case p.mode == program:
