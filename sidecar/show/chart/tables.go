@@ -351,12 +351,7 @@ const worthRegrowing = 0.25
 
 // memoryTable ranks the lines while which ran the resident memory of the program grew, and that of its worker processes.
 func memoryTable(r *report.View) table {
-	lines := slices.DeleteFunc(slices.Clone(r.Memory), func(m report.Memory) bool { return m.Process != r.Program() })
-	grown, atPeak := int64(0), int64(0)
-	for _, m := range lines {
-		grown += m.GrownBytes
-		atPeak += m.AtPeakBytes
-	}
+	lines, grown, atPeak := programsMemory(r)
 	workers := workersMemory(r)
 	elsewhere, ofWorkers := unplaced(r), int64(0)
 	for i := range workers {
@@ -396,6 +391,18 @@ func memoryTable(r *report.View) table {
 		})
 	}
 	return t
+}
+
+// programsMemory are the lines of the program's own process, with what they grew by and have of the peak in all.
+func programsMemory(r *report.View) (lines []report.Memory, grown, atPeak int64) {
+	for _, m := range r.Memory {
+		if m.Process == r.Program() {
+			lines = append(lines, m)
+			grown += m.GrownBytes
+			atPeak += m.AtPeakBytes
+		}
+	}
+	return lines, grown, atPeak
 }
 
 // workersLine is a line with what it grew by in all worker processes of the program, and in the one in which it was most.

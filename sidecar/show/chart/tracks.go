@@ -170,14 +170,12 @@ const residentTrack = "rss"
 // growthMarks are the stretches in which the lines grew that made most of the program's memory, in order of time and none
 // over another.
 func growthMarks(r *report.View) (marks []growthMark) {
-	if len(memoryTable(r).rows) == 0 {
+	lines, grown, _ := programsMemory(r)
+	if grown < worthMemory {
 		return nil
 	}
-	for i := range r.Memory {
-		m := &r.Memory[i]
-		if m.Process != r.Program() {
-			continue
-		}
+	for i := range lines {
+		m := &lines[i]
 		about := linePlace(r, m.File, m.Line) + "  " + words.Clean(r.Text(m.File, m.Line), 100) + "\n" + words.Quantity(float64(m.GrownBytes), "B") + " of resident growth in all"
 		for _, e := range m.Evidence {
 			marks = append(marks, growthMark{report.Seconds(e[0]), report.Seconds(e[1]), about})

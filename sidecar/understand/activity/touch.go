@@ -330,7 +330,9 @@ func (e *evidence) divide(g *timeline.Growth) []Part {
 		awake = e.amid(all)
 		left = append(awake, all...)
 	case len(left) > 0:
-		awake, left = left, all
+		if awake = left; e.line(g.Process, g.Before) != e.line(g.Process, g.After) {
+			left = all // a line that was never met may have run between
+		}
 	default:
 		awake, left = all, all
 	}
