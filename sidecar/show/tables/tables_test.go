@@ -80,7 +80,7 @@ func TestRowsHaveNamesInPlaceOfIndices(t *testing.T) {
 		"lines":     {"file": "Cell [3]", "line": 2, "text": "=net.item()", "self_s": 2.0, "total_s": 2.0, "incomplete_s": 0.5, "process": "kernel 7"},
 		"functions": {"file": "Cell [3]", "line": 1, "kind": "cell", "self_s": 2.0, "incomplete_s": 0.5, "process": "kernel 7"},
 		"awaits":    {"file": "Cell [3]", "line": 1, "function": "fetch", "waiting_s": 3.0, "some_s": 1.0, "mean_tasks": 3.0, "max_tasks": 3, "process": "kernel 7"},
-		"memory":    {"file": "Cell [3]", "line": 1, "function": "fetch", "grown_bytes": int64(2048), "uncertain_bytes": int64(2048), "process": "kernel 7"},
+		"memory":    {"file": "Cell [3]", "line": 1, "function": "fetch", "grown_bytes": int64(2730), "uncertain_bytes": int64(2730), "process": "kernel 7"},
 		"threads":   {"name": "MainThread", "role": "kernel", "main": true, "process": "kernel 7", "on_cpu_s": nil, "rank": nil},
 		"processes": {"pid": 7, "role": "kernel", "parent": nil, "end_s": nil, "stacks": "read", "peak_memory_bytes": int64(9 << 20), "own_bytes": nil},
 		"devices":   {"device": 1, "name": "H", "busy_s": 1.0, "idle_s": 1.0, "unknown_s": 0.0, "used": true},
