@@ -7,7 +7,7 @@ import (
 )
 
 // What the sampling of the target, and that of its descendants, may take of each CPU.
-const takenByOne, takenByMany = 0.004, 0.003
+const takenByOne, takenByMany = 0.002, 0.0015
 
 // limit of what sampling may use of a core.
 type limit struct {
