@@ -546,10 +546,13 @@ def _loaders(names: _Names) -> list[Row]:
             "steps": row["steps"],
             "counted_steps": row["counted_steps"],
             **{name: cast("Row", row.get("queue") or {}).get(key) for name, key in _QUEUE.items()},
+            "worker_batch_s": sum(took) / len(took) / 1e9 if took else None,
+            "slowest_worker_batch_s": max(took) / 1e9 if took else None,
             "process": names.process(row["process"]),
             "rank": names.document["processes"][row["process"]]["rank"],
         }
         for row in cast("list[Row]", names.document.get("loaders") or [])
+        for took in [cast("list[int]", row.get("worker_batch_ns") or [])]
     ]
 
 

@@ -146,7 +146,7 @@ class Report:
                       process, rank, samples, tokens
         loaders       batch_size, workers, drop_last, batches_per_step, epochs, steps,
                       counted_steps, ready_mean, ready_median, ready_most, queue_empty,
-                      process, rank: of torch, that processes train with
+                      worker_batch_s, slowest_worker_batch_s, process, rank: of torch, that processes train with
         ranks         rank, process, known_s, computing_s, steps, step_s, collectives_s
         rank_lines    file, line, text, ranks, median_s, p95_s, rank, most_s, steps, above,
                       low_s, high_s, more: ranks by their time in a line per step

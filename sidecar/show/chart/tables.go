@@ -720,8 +720,10 @@ func stepsTable(r *report.View, duration float64) table {
 			t.note += fmt.Sprintf(", known of %d of them", known)
 		}
 	}
-	if ready := batchesReady(r); ready != "" {
-		t.note += " · " + ready
+	for _, of := range []string{batchesReady(r), workersTook(r)} {
+		if of != "" {
+			t.note += " · " + of
+		}
 	}
 	if slices.ContainsFunc(r.Notes, func(n report.Note) bool { return n.ID == report.OneOfOptimizers }) {
 		t.note += " · of one of several optimizers"
@@ -810,28 +812,6 @@ func samplesBy(r *report.View) string {
 		return ""
 	}
 	return strings.Join(parts, ", ") + ", by the DataLoader"
-}
-
-// batchesReady is how full the queue of a loader's workers was; empty where that is not known, or of several loaders.
-func batchesReady(r *report.View) string {
-	var queue *report.LoaderQueue
-	for _, l := range r.LeadingLoaders() {
-		switch {
-		case l.Queue == nil:
-		case queue != nil:
-			return ""
-		default:
-			queue = l.Queue
-		}
-	}
-	if queue == nil {
-		return ""
-	}
-	text := fmt.Sprintf("%s of %s ready in the workers' queue on average", words.Fixed(queue.Mean, 1), words.Plural(queue.Most, "batch", "batches"))
-	if queue.Empty > 0 {
-		text += ", none for " + words.Percent(queue.Empty) + " of the time"
-	}
-	return text
 }
 
 // maxEpochRows bounds the table of epochs.

@@ -333,14 +333,19 @@ func (m *maker) loaders() Table {
 		{"batches_per_step", "none: not known"}, {"epochs", "passes by which steps are numbered"}, {"steps", "made in passes over it"}, {"counted_steps", "whose samples are by its batches"},
 		{"ready_mean", "batches that lay ready in the queue of its workers, on average; none: not known"}, {"ready_median", "likewise, half of the time no more"},
 		{"ready_most", "that there can be"}, {"queue_empty", "share of the time with none"},
+		{"worker_batch_s", "that a worker took for a batch, on average; none: not known"}, {"slowest_worker_batch_s", "likewise, of the slowest of them"},
 		{"process", "that trains with it"}, {"rank", "of the process"}}}
 	for _, l := range m.Loaders {
 		queue := []any{nil, nil, nil, nil}
 		if q := l.Queue; q != nil {
 			queue = []any{q.Mean, q.Median, q.Most, q.Empty}
 		}
+		took := []any{nil, nil}
+		if mean, _, most, known := l.WorkerBatch(); known {
+			took = []any{mean / 1e9, report.Seconds(most)}
+		}
 		t.Rows = append(t.Rows, []any{optional(l.BatchSize), l.Workers, l.DropLast, optional(l.BatchesPerStep), l.Epochs, l.Steps, l.CountedSteps,
-			queue[0], queue[1], queue[2], queue[3],
+			queue[0], queue[1], queue[2], queue[3], took[0], took[1],
 			m.process(l.Process), optional(m.Processes[l.Process].Rank)})
 	}
 	return t

@@ -48,7 +48,7 @@ func trained(t *testing.T) *report.View {
 	rec := b.Snapshot(20 * step)
 	d := diagnose.Run(rec)
 	d.Loaders = []batches.Loader{{Loader: timeline.Loader{Batch: 64, Workers: 2, DropLast: true}, PerStep: 1, Steps: 2, Counted: 1,
-		Queue: batches.Queue{Readings: 40, Mean: 0.25, Median: 0, Empty: 0.8, Most: 4}}}
+		Queue: batches.Queue{Readings: 40, Mean: 0.25, Median: 0, Empty: 0.8, Most: 4}, WorkerTimes: []timeline.Nanos{2e6, 4e6}}}
 	v, err := report.Build(rec, &d, report.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestRowsHaveNamesInPlaceOfIndices(t *testing.T) {
 		"processes": {"pid": 7, "role": "kernel", "parent": nil, "end_s": nil, "stacks": "read", "peak_memory_bytes": int64(9 << 20), "own_bytes": nil},
 		"devices":   {"device": 1, "name": "H", "busy_s": 1.0, "idle_s": 1.0, "unknown_s": 0.0, "used": true},
 		"steps":     {"name": "s", "start_s": 0.0, "end_s": 1.0},
-		"loaders":   {"batch_size": 64, "workers": 2, "drop_last": true, "batches_per_step": 1, "epochs": 0, "steps": 2, "counted_steps": 1, "ready_mean": 0.25, "ready_median": 0, "ready_most": 4, "queue_empty": 0.8},
+		"loaders":   {"batch_size": 64, "workers": 2, "drop_last": true, "batches_per_step": 1, "epochs": 0, "steps": 2, "counted_steps": 1, "ready_mean": 0.25, "ready_median": 0, "ready_most": 4, "queue_empty": 0.8, "worker_batch_s": 0.003, "slowest_worker_batch_s": 0.004},
 		"regions":   {"name": "=r", "count": 1, "total_s": 1.0, "p95_s": 1.0},
 		"ranks":     {"rank": 2, "process": "rank 2 (8)", "known_s": 2.0, "computing_s": 0.0, "steps": 1, "step_s": 1.0},
 		"tracks":    {"id": "gpu.util", "device": 1, "t_s": 0.1, "value": 100.0, "unit": "%", "process": nil},

@@ -22,7 +22,10 @@ type Loader struct {
 	Epochs  int // passes over it that its steps are numbered by
 	Steps   int // of these
 	Counted int // of these, those whose samples are known by it
+	Batches int // that it handed out in these, at least
 	Queue   Queue
+	// WorkerTimes are how long each of its workers took for a batch, by its number; empty: not known.
+	WorkerTimes []timeline.Nanos
 }
 
 // Worked is what a step worked on, as far as it is known.
@@ -70,6 +73,11 @@ func Of(rec *timeline.Recording, process int, steps []Step) (loaders []Loader, w
 		p.inherits = i > 0 && slices.Contains(passes[i-1].more, p.from)
 		l.Epochs, l.Steps, made = l.Epochs+1, l.Steps+p.to-p.from, made+p.to-p.from
 		l.Counted += p.count(l, worked)
+		if len(p.readings) > 0 {
+			l.Batches += p.last().given
+		} else {
+			l.Batches += (p.to - p.from) * l.PerStep
+		}
 		for at := p.from; at < p.to; at++ {
 			if steps[at].Uncounted {
 				l.Steps--

@@ -52,6 +52,7 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	if o.Quick {
 		return d
 	}
+	workerTimes(rec, d.Loaders)
 	phases(s, used, threads, &d)
 	d.Regions = regions(rec)
 	d.Optimizers = optimizersBeside(s, d.Steps)

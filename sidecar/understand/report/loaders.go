@@ -18,6 +18,8 @@ type Loader struct {
 	CountedSteps   int  `json:"counted_steps"`    // of these, those whose samples are by the loader
 	// Queue is absent where it was not read: with no workers, and in reports of older programs.
 	Queue *LoaderQueue `json:"queue,omitempty"`
+	// WorkerBatchNS is how long each worker took for a batch, by its number; absent where it is not known.
+	WorkerBatchNS []int64 `json:"worker_batch_ns,omitempty"`
 }
 
 // LoaderQueue is how many batches that a loader's workers had made lay ready, not yet taken, by readings that are spread over the time in which
@@ -42,6 +44,9 @@ func (b *builder) loaders(d *diagnose.Diagnosis) {
 		}
 		if q := l.Queue; q.Readings > 0 {
 			row.Queue = &LoaderQueue{Readings: q.Readings, Mean: q.Mean, Median: q.Median, Most: q.Most, Empty: q.Empty}
+		}
+		for _, took := range l.WorkerTimes {
+			row.WorkerBatchNS = append(row.WorkerBatchNS, int64(took))
 		}
 		b.doc.Loaders = append(b.doc.Loaders, row)
 	}
@@ -68,8 +73,26 @@ func (c *checker) loaders() {
 			c.must(q.Mean >= 0 && q.Mean <= float64(q.Most) && q.Median <= q.Most, "loaders.queue has more batches than there can be")
 			c.must(q.Empty >= 0 && q.Empty <= 1, "loaders.queue.empty is no share")
 		}
+		c.must(len(l.WorkerBatchNS) == 0 || len(l.WorkerBatchNS) == l.Workers, "loaders.worker_batch_ns is not of its workers")
+		for _, took := range l.WorkerBatchNS {
+			c.must(took > 0, "loaders.worker_batch_ns is not positive")
+		}
 		c.must(l.CountedSteps <= l.Steps, "loaders counts the samples of more steps than there are")
 	}
+}
+
+// WorkerBatch is how long a worker took for a batch, on average, and the number of the slowest one with how long that took, in ns; false: it is not known.
+func (l *Loader) WorkerBatch() (mean float64, slowest int, most int64, known bool) {
+	if len(l.WorkerBatchNS) == 0 {
+		return 0, 0, 0, false
+	}
+	sum := 0.0
+	for n, took := range l.WorkerBatchNS {
+		if sum += float64(took); took > most {
+			slowest, most = n, took
+		}
+	}
+	return sum / float64(len(l.WorkerBatchNS)), slowest, most, true
 }
 
 // LeadingLoaders are those that the leading process trains with.
