@@ -8,8 +8,8 @@ import (
 // maxNative is how many names of native threads a sentence has.
 const maxNative = 3
 
-// NativeThreads says which threads without Python were busy: "native threads: 'feeder' used 6.0 s of CPU time while the program
-// called no native code; it runs no Python, and its stacks are not read".
+// NativeThreads says which threads without Python were busy: "native threads: 'feeder' used 6.0 s of CPU time while no Python
+// thread computed in native code; it runs no Python, and its stacks are not read".
 func NativeThreads(list []activity.NativeThreads) string {
 	var parts []string
 	for _, n := range list[:min(len(list), maxNative)] {
@@ -26,5 +26,5 @@ func NativeThreads(list []activity.NativeThreads) string {
 	if len(list) == 1 && list[0].Count == 1 {
 		end = "it runs no Python, and its stacks are not read"
 	}
-	return "native threads: " + words.List(parts) + " while the program called no native code; " + end
+	return "native threads: " + words.List(parts) + " while no Python thread computed in native code; " + end
 }
