@@ -9,6 +9,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -720,11 +721,6 @@ func stepsTable(r *report.View, duration float64) table {
 			t.note += fmt.Sprintf(", known of %d of them", known)
 		}
 	}
-	for _, of := range []string{batchesReady(r), workersTook(r)} {
-		if of != "" {
-			t.note += " · " + of
-		}
-	}
 	if slices.ContainsFunc(r.Notes, func(n report.Note) bool { return n.ID == report.OneOfOptimizers }) {
 		t.note += " · of one of several optimizers"
 	}
@@ -749,6 +745,11 @@ func stepsTable(r *report.View, duration float64) table {
 		if float64(p.Outside) >= worthOutside*float64(p.Phase.TotalNS) {
 			// It comes first: a narrow terminal cuts the end. No share has it.
 			t.rows[len(t.rows)-1].code = words.Seconds(report.Seconds(p.Outside)) + " more in no step · " + t.rows[len(t.rows)-1].code
+		}
+		if p.Phase.ID == origin.Loading.String() {
+			rw := &t.rows[len(t.rows)-1]
+			rw.hint = labels.Join(batchesReady(r), workersTook(r))
+			rw.keeps = rw.hint != ""
 		}
 		seen += report.Seconds(p.NS)
 	}
