@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from omni_perf.document import tables
 from omni_perf.launcher import find_binary
-from torches import PYTHON, need_torch
+from torches import PYTHON, need_torch, trained
 
 pytestmark = pytest.mark.timed
 
@@ -63,16 +63,11 @@ if __name__ == "__main__":
 
 def ran(place: Path, loader: str) -> tuple[dict[str, Any], list[tuple[int, int]], float]:
     """Return the report, the epoch and samples of each step as the loop has them, and its samples per second."""
-    need_torch()
-    (place / "train.py").write_text(LOOP.replace("LOADER", loader))
-    subprocess.run(
-        [find_binary(), "run", "--interpreter", PYTHON, "-o", "report.json", "train.py"],
-        cwd=place, env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}, capture_output=True, timeout=300, check=True,
-    )  # fmt: skip
+    report = trained(place, LOOP.replace("LOADER", loader))
     counted: list[tuple[int, int, float]] = json.loads((place / "counted.json").read_text())
     pace = sum(samples for _, samples, _ in counted[1:]) / (counted[-1][2] - counted[0][2])
     steps = [(epoch, samples) for epoch, samples, _ in counted[1:]]  # the first step's begin is not known
-    return json.loads((place / "report.json").read_text()), steps, pace
+    return report, steps, pace
 
 
 def pace_of(report: dict[str, Any]) -> float:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from omni_perf.document import tables
-from omni_perf.launcher import find_binary
-from torches import PYTHON, need_torch, version
+from torches import need_torch, trained, version
 
 pytestmark = pytest.mark.timed
 
@@ -80,13 +78,8 @@ if __name__ == "__main__":
 
 def ran(place: Path, options: str) -> tuple[dict[str, Any], list[int]]:
     """Return the row of the loader, and the batches in its queue as the program counted them, from time to time."""
-    need_torch()
-    (place / "train.py").write_text(LOOP.replace("OPTIONS", options))
-    subprocess.run(
-        [find_binary(), "run", "--interpreter", PYTHON, "-o", "report.json", "train.py"],
-        cwd=place, env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}, capture_output=True, timeout=300, check=True,
-    )  # fmt: skip
-    [row] = tables(json.loads((place / "report.json").read_text()))["loaders"]
+    report = trained(place, LOOP.replace("OPTIONS", options))
+    [row] = tables(report)["loaders"]
     return row, json.loads((place / "counted.json").read_text())
 
 

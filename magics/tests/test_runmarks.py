@@ -5,6 +5,8 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,16 +32,21 @@ def lines(connection: socket.socket) -> list[dict[str, object]]:
         return [json.loads(line) for line in text]
 
 
-def test_each_process_sends_its_own_marks(tmp_path: Path) -> None:
-    path = tmp_path / "s"
+@contextmanager
+def sending(code: str, path: Path) -> Generator[tuple["subprocess.Popen[bytes]", socket.socket]]:
+    """Run a script that sends its marks to a socket, and listen there."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
         listener.settimeout(20)
-        environment = os.environ | {"OMNI_PERF_RUN": str(path)}
-        with subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment) as script:
-            sent = [lines(listener.accept()[0]) for _ in range(2)]
-            assert script.wait(20) == 0
+        with subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"OMNI_PERF_RUN": str(path)}) as script:
+            yield script, listener
+
+
+def test_each_process_sends_its_own_marks(tmp_path: Path) -> None:
+    with sending(SCRIPT, tmp_path / "s") as (script, listener):
+        sent = [lines(listener.accept()[0]) for _ in range(2)]
+        assert script.wait(20) == 0
     sent.sort(key=len, reverse=True)
     parent, child = sent
     assert [set(line) for line in parent] == [{"begin"}, {"region", "name"}, {"step"}]
@@ -63,25 +70,20 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_killed_process_has_left_the_marks_that_it_has_not_sent(tmp_path: Path) -> None:
-    path = tmp_path / "s"
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
-        listener.listen()
-        listener.settimeout(20)
-        with subprocess.Popen([sys.executable, "-c", KILLED], env=os.environ | {"OMNI_PERF_RUN": str(path)}) as script:
-            for _ in range(2):
-                connection, _ = listener.accept()
-                sent, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, 1)
-                script.wait(20)
-                while more := connection.recv(1 << 16):
-                    sent += more
-                with open(descriptors[0], "rb") as shared:
-                    taken, length = SHARED_HEAD.unpack(os.pread(shared.fileno(), SHARED_HEAD.size, 0))
-                    assert taken == len(sent)
-                    sent += os.pread(shared.fileno(), length, SHARED_HEAD.size)
-                marks = [json.loads(line) for line in sent.splitlines()]
-                assert [mark["samples"] for mark in marks[1:]] == [*range(1, 51)]
-                connection.close()
+    with sending(KILLED, tmp_path / "s") as (script, listener):
+        for _ in range(2):
+            connection, _ = listener.accept()
+            sent, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, 1)
+            script.wait(20)
+            while more := connection.recv(1 << 16):
+                sent += more
+            with open(descriptors[0], "rb") as shared:
+                taken, length = SHARED_HEAD.unpack(os.pread(shared.fileno(), SHARED_HEAD.size, 0))
+                assert taken == len(sent)
+                sent += os.pread(shared.fileno(), length, SHARED_HEAD.size)
+            marks = [json.loads(line) for line in sent.splitlines()]
+            assert [mark["samples"] for mark in marks[1:]] == [*range(1, 51)]
+            connection.close()
 
 
 @pytest.mark.parametrize("listens", [False, True])

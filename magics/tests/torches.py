@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
+from omni_perf.launcher import find_binary
 from requirement import missing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,3 +46,14 @@ def named_behind() -> int:
 def has(package: str) -> bool:
     """Whether the environment has a package."""
     return subprocess.run([PYTHON, "-c", f"import {package}"], capture_output=True, check=False).returncode == 0
+
+
+def trained(place: Path, source: str) -> dict[str, Any]:
+    """Run a training in a folder under `omni-perf run`, with one thread, and return its report."""
+    need_torch()
+    (place / "train.py").write_text(source)
+    subprocess.run(
+        [find_binary(), "run", "--interpreter", PYTHON, "-o", "report.json", "train.py"],
+        cwd=place, env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}, capture_output=True, timeout=300, check=True,
+    )  # fmt: skip
+    return json.loads((place / "report.json").read_text())

@@ -3,6 +3,7 @@ package comparison
 import (
 	"math"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 )
@@ -18,12 +19,8 @@ type Memory struct {
 	AtLeast     [2]bool              `json:"at_least"` // before and after: of a run it is the largest reading, and may have been more
 }
 
-const (
-	// peakNoise is how exactly the kernel counts a process's pages, in bytes.
-	peakNoise = 1 << 20
-	// peakMissed is the share by which the largest reading may be below the peak (docs/memory.md).
-	peakMissed = 0.15
-)
+// peakMissed is the share by which the largest reading may be below the peak (docs/memory.md).
+const peakMissed = 0.15
 
 // memoryOf compares the peaks; nil where one is not known.
 func memoryOf(before, after []*report.View) *Memory {
@@ -31,17 +28,13 @@ func memoryOf(before, after []*report.View) *Memory {
 	var readings [2][]significance.Reading
 	for side, runs := range [][]*report.View{before, after} {
 		for _, v := range runs {
-			p := &v.Processes[v.Program()]
-			r := significance.Reading{Noise: peakNoise}
-			switch {
-			case p.PeakMemoryBytes != nil:
-				r.Value = float64(*p.PeakMemoryBytes)
-			case p.PeakAtLeastBytes != nil:
-				r.Value = float64(*p.PeakAtLeastBytes)
-				r.Under = peakMissed * r.Value
-				m.AtLeast[side] = true
-			default:
+			peak, atLeast := v.Processes[v.Program()].PeakMemory()
+			if peak == nil {
 				return nil
+			}
+			r := significance.Reading{Value: float64(*peak), Noise: timeline.InexactMark}
+			if atLeast {
+				r.Under, m.AtLeast[side] = peakMissed*r.Value, true
 			}
 			readings[side] = append(readings[side], r)
 		}

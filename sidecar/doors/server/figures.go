@@ -44,8 +44,7 @@ func displayData(r *report.View) displayed {
 	if c := r.Target().Cell; c != nil {
 		d.Outcome = &c.Outcome
 	}
-	peak, exact := r.Processes[r.Program()].PeakMemory()
-	d.PeakMemoryBytes, d.PeakMemoryAtLeast = peak, peak != nil && !exact
+	d.PeakMemoryBytes, d.PeakMemoryAtLeast = r.Processes[r.Program()].PeakMemory()
 	var busy, idle, unknown int64
 	for _, v := range r.Devices {
 		if v.Used {

@@ -287,9 +287,8 @@ func divide(grown int64, risers []*thread, native int64) map[*thread]int64 {
 	return out
 }
 
-// finishGrowth reports how the memory was read, and until when the stacks were.
+// finishGrowth reports how the memory was read.
 func (s *session) finishGrowth() {
-	s.noteLast()
 	known, place := s.growth.known, s.place
 	if known.Reads < 2 {
 		return

@@ -290,6 +290,7 @@ func (s *session) finish(start int64) {
 		s.reportCPU(t)
 	}
 	s.describe()
+	s.noteLast()
 	s.finishGrowth()
 	for _, t := range s.p.threads { // it may end before the next recording, with nobody to see it
 		s.p.kernel.forget(t.tid)

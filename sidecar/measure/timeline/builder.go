@@ -437,8 +437,8 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	rec.Awaits = cutAwaits(b.awaits, 0, at, func(process int) int { return process })
 	rec.Growth = cutGrowth(b.growth, 0, at, func(process int) int { return process })
 	rec.Work = cutWork(b.rec.Work, 0, at)
-	rec.Loaders, rec.Batches = slices.Clone(b.loaders.list), cutLoaderReadings(b.loaders.readings, 0, at)
-	rec.Queues = cutQueueReadings(b.loaders.queues, 0, at)
+	rec.Loaders, rec.Batches = slices.Clone(b.loaders.list), cutReadings(b.loaders.readings, 0, at, (*LoaderReading).at)
+	rec.Queues = cutReadings(b.loaders.queues, 0, at, (*QueueReading).at)
 	if b.loaders.left {
 		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "data loaders", "more loaders, or passes over them, than are kept; later ones are left out"})
 	}

@@ -148,27 +148,19 @@ func (k *loaders) thin() {
 	k.readings = kept
 }
 
-// cutLoaderReadings keeps what was read between two times.
-func cutLoaderReadings(all []LoaderReading, from, to Nanos) (out []LoaderReading) {
+// cutReadings keeps what was read between two times; at is where a reading has its own.
+func cutReadings[R any](all []R, from, to Nanos, at func(*R) *Nanos) (out []R) {
 	for _, r := range all {
-		if r.At >= from && r.At <= to {
-			r.At -= from
+		if when := at(&r); *when >= from && *when <= to {
+			*when -= from
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-// cutQueueReadings keeps what was read between two times.
-func cutQueueReadings(all []QueueReading, from, to Nanos) (out []QueueReading) {
-	for _, r := range all {
-		if r.At >= from && r.At <= to {
-			r.At -= from
-			out = append(out, r)
-		}
-	}
-	return out
-}
+func (r *LoaderReading) at() *Nanos { return &r.At }
+func (r *QueueReading) at() *Nanos  { return &r.At }
 
 // cutLoaders gives the processes of loaders their new indices.
 func cutLoaders(all []Loader, place func(int) int) (out []Loader) {

@@ -39,8 +39,8 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 	out.Awaits = cutAwaits(r.Awaits, from, to, place)
 	out.Growth = cutGrowth(r.Growth, from, to, place)
 	out.Work = cutWork(r.Work, from, to)
-	out.Loaders, out.Batches = cutLoaders(r.Loaders, place), cutLoaderReadings(r.Batches, from, to)
-	out.Queues = cutQueueReadings(r.Queues, from, to)
+	out.Loaders, out.Batches = cutLoaders(r.Loaders, place), cutReadings(r.Batches, from, to, (*LoaderReading).at)
+	out.Queues = cutReadings(r.Queues, from, to, (*QueueReading).at)
 	for i := range r.Processes {
 		if i < len(index) && index[i] >= 0 {
 			m := &out.Processes[index[i]].Memory

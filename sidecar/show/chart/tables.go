@@ -577,11 +577,11 @@ func torchMemoryTable(r *report.View) table {
 // memoryNote is what is known of the memory of the program in all.
 func memoryNote(r *report.View) string {
 	note := ""
-	switch peak, exact := r.Processes[r.Program()].PeakMemory(); {
-	case exact:
-		note = labels.Join(note, "peak "+words.Quantity(float64(*peak), "B"))
-	case peak != nil:
+	switch peak, atLeast := r.Processes[r.Program()].PeakMemory(); {
+	case atLeast:
 		note = labels.Join(note, "peak at least "+words.Quantity(float64(*peak), "B"))
+	case peak != nil:
+		note = labels.Join(note, "peak "+words.Quantity(float64(*peak), "B"))
 	}
 	for i := range r.MemoryReading {
 		m := &r.MemoryReading[i]

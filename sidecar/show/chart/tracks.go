@@ -304,9 +304,9 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 	}
 	atLeast := ""
 	if p := t.Process; t.ID == residentTrack && p != nil {
-		if most, exact := r.Processes[*p].PeakMemory(); most != nil { // between two of the track's readings
+		if most, least := r.Processes[*p].PeakMemory(); most != nil { // between two of the track's readings
 			peak = max(peak, float64(*most))
-			if !exact {
+			if least {
 				atLeast = "≥ "
 			}
 		}

@@ -64,8 +64,7 @@ const missing = 0.25
 // FiguresOf reads the figures of a report.
 func FiguresOf(r *report.View) (f Figures) {
 	f.CPU = cpuOf(r)
-	peak, exact := r.Processes[r.Program()].PeakMemory()
-	f.Peak, f.PeakAtLeast = peak, peak != nil && !exact
+	f.Peak, f.PeakAtLeast = r.Processes[r.Program()].PeakMemory()
 	f.Kept = keptBytes(r)
 	waited := time.Duration(comparison.WithoutCPU(r))
 	var io time.Duration

@@ -227,13 +227,13 @@ func (b *builder) peak(place int) (bytes int64, exact bool) {
 	return read.Largest, false
 }
 
-// PeakMemory is the most that was resident in a process, and whether that is exact: if not, it is the least that it was. It is
-// nil where nothing is known.
-func (p *Process) PeakMemory() (bytes *int64, exact bool) {
+// PeakMemory is the most that was resident in a process, and whether it is not exact, but the least that it was. It is nil where
+// nothing is known.
+func (p *Process) PeakMemory() (bytes *int64, atLeast bool) {
 	if p.PeakMemoryBytes != nil {
-		return p.PeakMemoryBytes, true
+		return p.PeakMemoryBytes, false
 	}
-	return p.PeakAtLeastBytes, false
+	return p.PeakAtLeastBytes, p.PeakAtLeastBytes != nil
 }
 
 // memory checks the table of lines and the readings.
