@@ -27,7 +27,8 @@ import (
 func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Driver) *recorder.Recorder {
 	own := &recorder.OwnThreads{}
 	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
-	stacks := &pythonStacks{spare: machine.Spare}
+	sharing := new(pystack.Sharing)
+	stacks := &pythonStacks{spare: machine.Spare, sharing: sharing}
 	memory := &deviceMemory{}
 	return recorder.New(recorder.Options{
 		Target: target,
@@ -38,7 +39,7 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 			})
 		},
 		Collectors: []recorder.Named{
-			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current, machine.Spare), Patience: recorder.StackPatience},
+			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current, machine.Spare, sharing), Patience: recorder.StackPatience},
 			{Name: "tasks of event loops", Collector: loopTasks{stacks.current, machine.Spare}, Patience: recorder.StackPatience},
 			{Name: "process and machine figures", Collector: hostFigures{machine}},
 			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs, memory}},

@@ -42,16 +42,17 @@ func marksOf(pid int) (marks []string) {
 // descendants watches the tree of the target's processes and reads the stacks of those
 // that run Python.
 type descendants struct {
-	root   int
-	target func() *pystack.Process // the target's; nil while there is none
-	spare  spare.CPUs
+	root    int
+	target  func() *pystack.Process // the target's; nil while there is none
+	spare   spare.CPUs
+	sharing *pystack.Sharing // with the target
 
 	mu        sync.Mutex
 	processes map[proctree.Identity]*pystack.Process // they outlive a run, as a pool outlives a cell
 }
 
-func newDescendants(root int, target func() *pystack.Process, spare spare.CPUs) *descendants {
-	return &descendants{root: root, target: target, spare: spare, processes: make(map[proctree.Identity]*pystack.Process)}
+func newDescendants(root int, target func() *pystack.Process, spare spare.CPUs, sharing *pystack.Sharing) *descendants {
+	return &descendants{root: root, target: target, spare: spare, sharing: sharing, processes: make(map[proctree.Identity]*pystack.Process)}
 }
 
 func (d *descendants) Collect(ctx context.Context, run recorder.Run) error {
@@ -61,7 +62,7 @@ func (d *descendants) Collect(ctx context.Context, run recorder.Run) error {
 	}
 	d.forgetDead()
 	w := &watch{
-		d: d, run: run, tree: tree, sampler: pystack.NewSampler(run.Builder, pystack.SamplerOptions{Interval: run.Interval, Spare: d.spare}),
+		d: d, run: run, tree: tree, sampler: pystack.NewSampler(run.Builder, pystack.SamplerOptions{Interval: run.Interval, Spare: d.spare, Sharing: d.sharing}),
 		images: make(map[proctree.Image]*pystack.Process), living: make(map[proctree.Identity]proctree.Member),
 		wake: make(chan struct{}, 1),
 	}

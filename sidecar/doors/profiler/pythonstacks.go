@@ -16,6 +16,7 @@ import (
 // process becomes: a launcher turns into Python by exec, a program into another one.
 type pythonStacks struct {
 	spare   spare.CPUs
+	sharing *pystack.Sharing // with its descendants
 	mu      sync.Mutex
 	process *pystack.Process // nil until attached
 }
@@ -57,7 +58,7 @@ func (p *pythonStacks) current() *pystack.Process {
 func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 	b := run.Builder
 	opts := pystack.SampleOptions{
-		Interval: run.Interval, Spare: p.spare, Coroutine: run.Coroutine, Leave: run.Own, FromStart: run.Patient,
+		Interval: run.Interval, Spare: p.spare, Sharing: p.sharing, Coroutine: run.Coroutine, Leave: run.Own, FromStart: run.Patient,
 	}
 	opts.Ready = p.current() != nil
 	wait, lost := run.Patient, error(nil)

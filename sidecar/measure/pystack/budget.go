@@ -6,8 +6,11 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 )
 
-// What the sampling of the target, and that of its descendants, may take of each CPU.
-const takenByOne, takenByMany = 0.002, 0.0015
+// What the sampling of the target, and that of its descendants, may use of a core, and what of each CPU where none is free.
+const (
+	targetBudget, descendantsBudget = 0.05, 0.02
+	takenByOne, takenByMany         = 0.002, 0.0015
+)
 
 // limit of what sampling may use of a core.
 type limit struct {

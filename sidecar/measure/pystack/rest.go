@@ -65,7 +65,9 @@ func (s *session) settle(before int64) int64 {
 	r := &s.rest
 	resting := r.until > 0
 	r.until, r.whole = 0, false
-	if s.first || s.stirred || s.computing > 0 {
+	ran := s.first || s.stirred || s.computing > 0
+	s.busy.add(ran, s.at-before)
+	if ran {
 		r.since = s.at
 		return 1
 	}

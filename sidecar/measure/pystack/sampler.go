@@ -45,8 +45,9 @@ type Sampler struct {
 // SamplerOptions of a Sampler; the zero value is usable.
 type SamplerOptions struct {
 	Interval time.Duration // the least between two reads of a process, 1 ms if 0
-	Budget   float64       // share of a core that the reading of up to fullBudget processes may use, 0.02 if 0
+	Budget   float64       // share of a core that the reading of up to fullBudget processes may use, descendantsBudget if 0
 	Spare    spare.CPUs    // as in SampleOptions
+	Sharing  *Sharing      // with the target
 }
 
 const (
@@ -68,7 +69,7 @@ func NewSampler(sink Sink, opts SamplerOptions) *Sampler {
 		opts.Interval = timeline.DefaultInterval
 	}
 	if opts.Budget == 0 {
-		opts.Budget = 0.02
+		opts.Budget = descendantsBudget
 	}
 	return &Sampler{
 		sink: sink, opts: opts, wake: make(chan struct{}, 1), cost: readCost,
@@ -208,6 +209,7 @@ func (s *Sampler) Run(ctx context.Context) {
 			m.p.mu.Unlock()
 		}
 		s.members = nil
+		s.opts.Sharing.given(limit{}, false)
 	}()
 	for ctx.Err() == nil {
 		if s.catchUp(); len(s.members) == 0 {
@@ -291,7 +293,8 @@ func (s *Sampler) pace() {
 	// Of many processes each is less of the picture, and where all of them are busy no core
 	// is left over: thirty-two get half the budget.
 	s.awake = min(s.awake, float64(len(s.members)))
-	share := limit{s.opts.Budget, takenByMany}.now(time.Duration(s.at-s.begun), s.opts.Spare) * math.Sqrt(min(1, fullBudget/max(s.awake, 1)))
+	may := s.opts.Sharing.given(limit{s.opts.Budget, takenByMany}, s.awake >= 1)
+	share := may.now(time.Duration(s.at-s.begun), s.opts.Spare) * math.Sqrt(min(1, fullBudget/max(s.awake, 1)))
 	need := time.Duration((float64(wakeCost) + float64(s.cost)*s.awake) / share)
 	s.clock.interval = min(max(s.opts.Interval, need), slowest)
 }

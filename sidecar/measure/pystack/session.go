@@ -78,6 +78,8 @@ type session struct {
 	computing int                          // threads that are shown to compute, or to want a CPU
 	stirred   bool                         // at the tick in progress somebody took a GIL, or went on
 	rest      rest
+	busy      busyness
+	asked     time.Duration // the interval, if that costs no more than it may
 
 	good     int64 // CLOCK_MONOTONIC of the last tick at which the stacks could be read
 	halt     standstill
@@ -120,7 +122,7 @@ func newSession(p *Process, sink Sink, opts SampleOptions, worker *worker) *sess
 }
 
 func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *session {
-	s := &session{p: p, sink: sink, opts: opts, clock: clock, first: true,
+	s := &session{p: p, sink: sink, opts: opts, clock: clock, first: true, busy: 1, asked: opts.Interval,
 		nodes: make(map[nodeKey]timeline.NodeID), waited: make(map[timeline.NodeID]struct{}), lanes: make(map[timeline.ThreadID]*thread), cpuStart: clock.worker.cpu()}
 	s.cpuLast = s.cpuStart
 	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
@@ -280,7 +282,7 @@ func (s *session) finish(start int64) {
 	s.stats.Interval = s.clock.interval
 	s.p.reader.mem.calls = 0
 	s.gil.add(s, s.clock.now())
-	if s.clock.interval > s.opts.Interval {
+	if s.clock.interval > s.asked {
 		s.slow += time.Duration(s.clock.now() - s.pacedAt)
 	}
 	if s.stats.Wall > time.Second {
@@ -323,7 +325,8 @@ func (s *session) describe() {
 // upkeep does what is due a few times a second.
 func (s *session) upkeep() {
 	if !s.descendant {
-		s.keepPace(s.opts.Interval)
+		s.share()
+		s.keepPace(s.asked)
 	}
 	s.upkeepAt = s.at
 	s.p.reader.codes.epoch++
@@ -338,23 +341,37 @@ func (s *session) upkeep() {
 	}
 }
 
+// share asks for the interval that is due while the target leaves its share to its descendants, or takes it back.
+func (s *session) share() {
+	if s.opts.Sharing.leave(s.busy) {
+		s.asked = max(s.opts.Interval, seldom)
+	} else if s.asked > s.opts.Interval {
+		s.asked = s.opts.Interval
+		s.setInterval(s.asked)
+	}
+}
+
 // keepPace adapts the interval to what the sampling costs, and keeps it at least.
 func (s *session) keepPace(least time.Duration) {
 	cpu := s.clock.worker.cpu()
 	wall := time.Duration(s.at - s.pacedAt)
-	if s.clock.interval > s.opts.Interval {
+	if s.clock.interval > s.asked {
 		s.slow += wall
 	}
-	pace := pace{asked: s.opts.Interval, budget: limit{s.opts.Budget, takenByOne}.now(time.Duration(s.at-s.begun), s.opts.Spare)}
-	if kept := max(pace.adjust(s.clock.interval, wall, cpu-s.cpuLast), least); kept != s.clock.interval {
-		s.clock.interval = kept
-		s.changes = append(s.changes, timeline.IntervalChange{From: s.sink.Since(s.at), Interval: kept})
-	}
+	pace := pace{asked: s.asked, budget: limit{s.opts.Budget, takenByOne}.now(time.Duration(s.at-s.begun), s.opts.Spare)}
+	s.setInterval(max(pace.adjust(s.clock.interval, wall, cpu-s.cpuLast), least))
 	s.cpuLast, s.pacedAt = cpu, s.at
 	s.clock.worker.suit(time.Duration(s.at-s.begun), s.opts.Spare)
 	s.stats.CPU = cpu - s.cpuStart
 	if so := time.Duration(s.at - s.begun); so > time.Second {
 		s.noteSlow(so)
+	}
+}
+
+func (s *session) setInterval(to time.Duration) {
+	if to != s.clock.interval {
+		s.clock.interval = to
+		s.changes = append(s.changes, timeline.IntervalChange{From: s.sink.Since(s.at), Interval: to})
 	}
 }
 

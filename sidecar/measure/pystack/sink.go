@@ -38,9 +38,11 @@ var _ Sink = (*timeline.Builder)(nil)
 type SampleOptions struct {
 	// Interval between samples, 1 ms if 0. Less than 2 µs means without pause.
 	Interval time.Duration
-	// Budget is the share of a core the sampling may use, 0.05 if 0; from 1 on,
+	// Budget is the share of a core the sampling may use, targetBudget if 0; from 1 on,
 	// or negative, it is not limited.
 	Budget float64
+	// Sharing of that with the Sampler of its descendants.
+	Sharing *Sharing
 	// Spare says what CPU time is free: where none is, a long recording uses less of the budget; nil = it uses all.
 	Spare spare.CPUs
 	// RunsCell is the native id of the thread that runs the recorded cell or
@@ -72,7 +74,7 @@ func (o SampleOptions) withDefaults() SampleOptions {
 		o.Leave = func(int) bool { return false }
 	}
 	if o.Budget == 0 {
-		o.Budget = 0.05
+		o.Budget = targetBudget
 	}
 	return o
 }

@@ -1,0 +1,61 @@
+package pystack
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// The part of the time for which something runs in a target below which it leaves the larger share of the sampling to its
+	// descendants, and above which it takes it back: what runs for a moment counts for a whole interval, which is longer meanwhile.
+	leavesBelow, takesFrom = 0.1, 0.25
+	// activityOver is the time over which that part is taken.
+	activityOver = int64(time.Second)
+	// seldom is the interval of a target that leaves it, as that of one in which nothing runs.
+	seldom = longestRest
+)
+
+// Sharing divides what the sampling may use between a target and its descendants. A launcher looks each tenth of a second whether
+// its processes have ended: it never rests, and would be read a thousand times a second, and those that compute a tenth as often.
+// While it does nothing else it is read seldom, and they have its budget. Of nil, each has its own.
+type Sharing struct {
+	left    atomic.Bool // by the target to its descendants
+	working atomic.Bool // descendants, that are read
+}
+
+// busyness is the part of the time for which something has run, of late.
+type busyness float64
+
+// add takes note of what was found for so many ns.
+func (a *busyness) add(ran bool, ns int64) {
+	part := busyness(min(float64(ns)/float64(activityOver), 1))
+	if *a *= 1 - part; ran {
+		*a += part
+	}
+}
+
+// leave decides, by the activity of the target, whether it leaves its share.
+func (s *Sharing) leave(a busyness) bool {
+	if s == nil {
+		return false
+	}
+	limit := busyness(leavesBelow)
+	if s.left.Load() {
+		limit = takesFrom
+	}
+	left := s.working.Load() && a < limit
+	s.left.Store(left)
+	return left
+}
+
+// given is the limit of the sampling of descendants, of whom some work or none.
+func (s *Sharing) given(own limit, work bool) limit {
+	if s == nil {
+		return own
+	}
+	s.working.Store(work)
+	if s.left.Load() {
+		return limit{max(own.budget, targetBudget), takenByOne}
+	}
+	return own
+}
