@@ -10,8 +10,6 @@ from cases import Case, Facts, Report
 STEPS, SAMPLES, PHASES, EXTRA, LOADING = 0.02, 0.02, 0.03, 0.05, 0.5
 """At most: of steps' number and mean, of samples per second, of the training's time that a phase is off, and of a
 straggler's seconds; and from which share of the training's time on loading data has a sentence."""
-READINGS = 6
-"""So many readings of a stack a phase may be off however short the training is."""
 
 
 @dataclass
@@ -24,6 +22,7 @@ class Verdict:
     pace: str = "–"
     samples: str = "–"
     phases: str = "–"
+    within: str = "–"
     unknown: str = "–"
     extra: str = "–"
     wrong: list[str] = field(default_factory=list[str])
@@ -36,6 +35,7 @@ class Verdict:
             self.pace,
             self.samples,
             self.phases,
+            self.within,
             self.unknown,
             self.extra,
             "; ".join(self.wrong) or "right",
@@ -118,30 +118,32 @@ def _phases(verdict: Verdict, report: Report, process: int, own: Facts) -> None:
     if not timed:
         return
     time = sum(own["phases"].values())
-    unknown, interval = unread(report, process, own)
+    unknown = unread(report, process, own)
+    # Of a short training the report says itself to how much its phases are known.
+    said_within = [note["args"]["within"] for note in report["notes"] if note["id"] == "phases-within"]
+    within = max([PHASES, *said_within])
     worst, at = -1.0, ""
     for name, seconds in timed.items():
         off, said = abs(sums.get(name, 0.0) - seconds), f"{name} {sums.get(name, 0.0):.2f} s, own {seconds:.2f} s"
         if off / time > worst:
             worst, at = off / time, said
-        if off > max(PHASES * time, READINGS * interval) + unknown:
+        if off > within * time + unknown:
             verdict.wrong.append(f"{said} of {time:.2f} s")
     verdict.phases, verdict.unknown = f"{100 * worst:.1f} % ({at})", f"{unknown:.2f} s"
+    verdict.within = f"{100 * within:.1f} %"
     said = " ".join(finding["text"] for finding in report["findings"])
     if timed.get("data", 0.0) > LOADING * time and "data" not in said:
         verdict.wrong.append(f"no sentence says that loading took {100 * timed['data'] / time:.0f} % of the training")
 
 
-def unread(report: Report, process: int, own: Facts) -> tuple[float, float]:
-    """Return for how many seconds of a process's phases its stacks are not known, and those between two readings."""
+def unread(report: Report, process: int, own: Facts) -> float:
+    """Return for how many seconds of a process's phases its stacks are not known."""
     steps = [step for step in report["steps"] if step.get("process", 0) == process]
     begin, end = (steps[0]["start_ns"], steps[-1]["end_ns"]) if steps else (0, report["duration_ns"])
     if steps:  # the first is from the first end on
         begin -= int((own["ends"][0] - own["began"]) * 1e9)
     gaps = [(gap["start_ns"], gap["end_ns"]) for gap in report["gaps"] if gap["process"] == process]
-    stacks: Facts = report["processes"][process]["stacks"]
-    interval = stacks["interval_ns"] or report["duration_ns"] / report["targets"][0]["sampling"]["ticks"]
-    return sum(max(0, min(to, end) - max(at, begin)) for at, to in gaps) / 1e9, interval / 1e9
+    return sum(max(0, min(to, end) - max(at, begin)) for at, to in gaps) / 1e9
 
 
 def _straggler(verdict: Verdict, report: Report, slow: int, facts: dict[int, Facts]) -> None:

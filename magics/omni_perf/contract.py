@@ -92,6 +92,7 @@ class Mark(TypedDict, total=False):
     samples: Int64
     tokens: Int64
     epoch: int
+    optimizerNs: Int64
 
 
 class Loaded(TypedDict, total=False):

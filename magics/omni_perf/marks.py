@@ -30,6 +30,8 @@ class StepEnd(NamedTuple):
     epoch: int | None = None
     anew: bool = False
     """By the hook: the first of another optimizer than before; what set that one up is part of it."""
+    called_ns: int = 0
+    """By the hook: when the optimizer was called; 0: that is not known."""
 
 
 class Region(NamedTuple):
@@ -44,7 +46,7 @@ class Listener(Protocol):
     """Gets marks as they are made, where a script runs under `omni-perf run`."""
 
     def step(self, at_ns: int, samples: int, tokens: int, epoch: int | None) -> None: ...
-    def hook(self, at_ns: int, anew: bool = False) -> None: ...
+    def hook(self, at_ns: int, anew: bool = False, called_ns: int = 0) -> None: ...
     def other(self, at_ns: int, name: str) -> None: ...
     def region(self, name: str, start_ns: int, end_ns: int) -> None: ...
     def begin(self, at_ns: int) -> None: ...
@@ -142,13 +144,13 @@ def step(total: int | None = None, *, epoch: int | None = None, samples: int = 0
         _watcher(False, epoch)
 
 
-def step_by_hook(anew: bool = False) -> None:
-    """Mark the end of a step found by a hook; calls of step() take precedence. anew: as in StepEnd."""
+def step_by_hook(anew: bool = False, called_ns: int = 0) -> None:
+    """Mark the end of a step found by a hook; calls of step() take precedence. anew and called_ns: as in StepEnd."""
     at_ns = monotonic_ns()
-    _steps.append(StepEnd(at_ns, True, anew=anew))
+    _steps.append(StepEnd(at_ns, True, anew=anew, called_ns=called_ns))
     _progress.hooked += 1
     if _listener is not None:
-        _listener.hook(at_ns, anew)
+        _listener.hook(at_ns, anew, called_ns)
     if _watcher is not None:
         _watcher(True, None)
 
@@ -224,6 +226,8 @@ def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:
             kind = "optimizer-anew" if mark.anew else "optimizer-step"
         began = pauses.after(before_ns, mark.at_ns)
         marks.append({"kind": kind, "startNs": str(began), "endNs": str(mark.at_ns), **_batch(mark)})
+        if mark.called_ns:
+            marks[-1]["optimizerNs"] = str(mark.called_ns)
         before_ns = mark.at_ns
     regions = [mark for mark in _regions.copy() if start_ns <= mark.start_ns and mark.end_ns <= end_ns]
     for mark in regions:

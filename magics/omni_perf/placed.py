@@ -11,7 +11,7 @@ import atexit
 import os
 import sys
 
-from .torchwatch import AfterImport, TorchWatcher, optimizer_hook
+from .torchwatch import AfterImport, TorchWatcher, optimizer_hooks
 
 LAST = -1000
 """Finalizers of multiprocessing with a lower priority are called later."""
@@ -20,7 +20,7 @@ LAST = -1000
 def _look() -> bool:
     if "omni_perf.runmarks" in sys.modules:  # the program imports the extension, which has the hook itself
         return True
-    if optimizer_hook() is None:
+    if optimizer_hooks() is None:
         return False
     from . import runmarks
 

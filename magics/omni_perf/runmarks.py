@@ -73,9 +73,11 @@ class Sender:
                 line += b',"%b":%d' % (name, value)
         self._add(line + b"}\n")
 
-    def hook(self, at_ns: int, anew: bool = False) -> None:
-        """Send the end of a step that was found by an optimizer's hook; anew: the first of another one."""
-        self._add((b'{"hook":%d,"anew":true}\n' if anew else b'{"hook":%d}\n') % at_ns)
+    def hook(self, at_ns: int, anew: bool = False, called_ns: int = 0) -> None:
+        """Send the end of a step that a hook has found, and when the optimizer was called; anew: as in StepEnd."""
+        self._add(
+            (b'{"hook":%d,"called":%d,"anew":true}\n' if anew else b'{"hook":%d,"called":%d}\n') % (at_ns, called_ns)
+        )
 
     def other(self, at_ns: int, name: str) -> None:
         """Send that an optimizer of this class steps besides the one whose steps are sent."""
@@ -177,7 +179,7 @@ def place() -> None:
     """Send the steps that torch's hook finds in a program that has not imported omni_perf."""
     global _placed
     sender = _sender()
-    stepped: Callable[[bool], None] = lambda anew: sender.hook(monotonic_ns(), anew)  # noqa: E731 - one of two
+    stepped: Callable[[bool, int], None] = lambda anew, called_ns: sender.hook(monotonic_ns(), anew, called_ns)  # noqa: E731
     if PROFILED in os.environ:
         from . import marks
 

@@ -1,16 +1,17 @@
 """Finds training steps by PyTorch's own hook, without a call in the user's code.
 
 torch is never imported here: it is used once the user's code has loaded it. No class is
-patched; the hook is the public ``register_optimizer_step_post_hook``.
+patched; the hooks are the public ``register_optimizer_step_post_hook`` and ``register_optimizer_step_pre_hook``.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from time import monotonic_ns
 from typing import Any
 
-from .torchwatch import optimizer_hook  # relative: this is part of another package in a program under `omni-perf run`
+from .torchwatch import optimizer_hooks  # relative: this is part of another package in a program under `omni-perf run`
 
 
 class OptimizerSteps:
@@ -18,29 +19,30 @@ class OptimizerSteps:
 
     The leading optimizer is the first that steps in a cell: a training step of a GAN,
     say, steps two. When it is gone, the next that steps leads, as of another training. ``stepped``
-    gets whether it is the first step of such a one: what set that training up came before it. ``other`` is called
-    once with the name of the class of another one that steps while one leads.
+    gets whether it is the first step of such a one: what set that training up came before it; and when the optimizer
+    was called (CLOCK_MONOTONIC, 0: not known). ``other`` is called once with the name of the class of another one that
+    steps while one leads.
     """
 
-    def __init__(self, stepped: Callable[[bool], None], other: Callable[[str], None]) -> None:
+    def __init__(self, stepped: Callable[[bool, int], None], other: Callable[[str], None]) -> None:
         self._step = stepped
         self._other = other
         self._others = 0
-        self._handle: Any = None
+        self._handles: list[Any] = []
+        self._called_ns = 0
         self._leading: weakref.ref[object] | None = None
 
     @property
     def hooked(self) -> bool:
-        """Whether the hook is in place."""
-        return self._handle is not None
+        """Whether the hooks are in place."""
+        return bool(self._handles)
 
     def look(self) -> bool:
-        """Place the hook if torch is loaded by now; return whether it is in place."""
-        if self._handle is None:
-            register = optimizer_hook()
-            if register is not None:
-                self._handle = register(self._stepped)
-        return self._handle is not None
+        """Place the hooks if torch is loaded by now; return whether they are in place."""
+        if not self._handles and (hooks := optimizer_hooks()):
+            before, after = hooks
+            self._handles = [after(self._stepped), before(self._called)]
+        return self.hooked
 
     def new_cell(self) -> None:
         """Let the next optimizer that steps lead."""
@@ -48,10 +50,14 @@ class OptimizerSteps:
         self._others = 0
 
     def remove(self) -> None:
-        """Take the hook out."""
-        if self._handle is not None:
-            self._handle.remove()
-            self._handle = None
+        """Take the hooks out."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def _called(self, optimizer: object, args: object, kwargs: object) -> None:
+        if self._leading is None or self._leading() in (None, optimizer):
+            self._called_ns = monotonic_ns()
 
     def _stepped(self, optimizer: object, args: object, kwargs: object) -> None:
         leading = self._leading() if self._leading is not None else None
@@ -64,4 +70,5 @@ class OptimizerSteps:
             if self._others == 1:
                 self._other(type(optimizer).__name__)
             return
-        self._step(anew)
+        called_ns, self._called_ns = self._called_ns, 0
+        self._step(anew, called_ns)

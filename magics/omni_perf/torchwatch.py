@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def optimizer_hook() -> Any:
-    """Return torch's public function that registers a hook for optimizers' steps; None before torch has it."""
-    return getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+def optimizer_hooks() -> Any:
+    """Return torch's public functions for hooks before and after optimizers' steps; None before torch has them."""
+    module = sys.modules.get("torch.optim.optimizer")
+    after = getattr(module, "register_optimizer_step_post_hook", None)  # the last of the two to be defined
+    return after and (sys.modules["torch.optim.optimizer"].register_optimizer_step_pre_hook, after)
 
 
 class AfterImport:

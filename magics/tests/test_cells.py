@@ -306,6 +306,7 @@ hooks = []
 class Handle:
     def remove(self): hooks.clear()
 module = types.ModuleType("torch.optim.optimizer")
+module.register_optimizer_step_pre_hook = lambda hook: Handle()
 module.register_optimizer_step_post_hook = lambda hook: (hooks.append(hook), Handle())[1]
 sys.modules["torch.optim.optimizer"] = module
 deadline = time.monotonic() + 20

@@ -82,20 +82,34 @@ def test_the_next_optimizer_leads_when_the_leading_one_is_gone() -> None:
         pass
 
     found: list[bool] = []
+    calls: list[int] = []
     others: list[str] = []
-    steps = torchsteps.OptimizerSteps(found.append, others.append)
+
+    def stepped(anew: bool, called_ns: int) -> None:
+        found.append(anew)
+        calls.append(called_ns)
+
+    steps = torchsteps.OptimizerSteps(stepped, others.append)
     first, second = Optimizer(), Optimizer()
     for optimizer in (first, second, first):
         steps._stepped(optimizer, (), {})
         steps._stepped(optimizer, (), {})
     assert found == [False] * 4 and others == ["Optimizer"]
+    assert calls == [0] * 4, "nobody has noted when it was called"
+    before = time.monotonic_ns()
+    steps._called(first, (), {})
+    middle = time.monotonic_ns()
+    steps._called(second, (), {})
+    steps._stepped(first, (), {})
+    assert before <= calls.pop() <= middle and found.pop() is False
     del first, optimizer
     steps._stepped(second, (), {})
     steps._stepped(second, (), {})
     assert found == [False, False, False, False, True, False]
     start = time.monotonic_ns()
-    marks.step_by_hook(True)
-    assert [mark.get("kind") for mark in marks.between(start, time.monotonic_ns())[0]] == ["optimizer-anew"]
+    marks.step_by_hook(True, start)
+    (mark,) = marks.between(start, time.monotonic_ns())[0]
+    assert (mark.get("kind"), mark.get("optimizerNs")) == ("optimizer-anew", str(start))
 
 
 def test_the_ring_is_bounded_and_says_so() -> None:

@@ -608,9 +608,10 @@ type Mark struct {
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	StartNs       int64                  `protobuf:"varint,3,opt,name=start_ns,json=startNs,proto3" json:"start_ns,omitempty"` // CLOCK_MONOTONIC
 	EndNs         int64                  `protobuf:"varint,4,opt,name=end_ns,json=endNs,proto3" json:"end_ns,omitempty"`
-	Samples       int64                  `protobuf:"varint,5,opt,name=samples,proto3" json:"samples,omitempty"`   // of a step, that it worked on; 0: not known
-	Tokens        int64                  `protobuf:"varint,6,opt,name=tokens,proto3" json:"tokens,omitempty"`     // likewise
-	Epoch         *int32                 `protobuf:"varint,7,opt,name=epoch,proto3,oneof" json:"epoch,omitempty"` // of a step
+	Samples       int64                  `protobuf:"varint,5,opt,name=samples,proto3" json:"samples,omitempty"`                            // of a step, that it worked on; 0: not known
+	Tokens        int64                  `protobuf:"varint,6,opt,name=tokens,proto3" json:"tokens,omitempty"`                              // likewise
+	Epoch         *int32                 `protobuf:"varint,7,opt,name=epoch,proto3,oneof" json:"epoch,omitempty"`                          // of a step
+	OptimizerNs   int64                  `protobuf:"varint,8,opt,name=optimizer_ns,json=optimizerNs,proto3" json:"optimizer_ns,omitempty"` // CLOCK_MONOTONIC at which the optimizer was called whose step a hook found; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -690,6 +691,13 @@ func (x *Mark) GetTokens() int64 {
 func (x *Mark) GetEpoch() int32 {
 	if x != nil && x.Epoch != nil {
 		return *x.Epoch
+	}
+	return 0
+}
+
+func (x *Mark) GetOptimizerNs() int64 {
+	if x != nil {
+		return x.OptimizerNs
 	}
 	return 0
 }
@@ -3187,7 +3195,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\bchildren\x18\x1e \x01(\tR\bchildren\"A\n" +
 	"\rBeginResponse\x12\x18\n" +
 	"\aoutside\x18\x01 \x01(\tR\aoutside\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xb7\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xda\x01\n" +
 	"\x04Mark\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -3195,7 +3203,8 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x06end_ns\x18\x04 \x01(\x03R\x05endNs\x12\x18\n" +
 	"\asamples\x18\x05 \x01(\x03R\asamples\x12\x16\n" +
 	"\x06tokens\x18\x06 \x01(\x03R\x06tokens\x12\x19\n" +
-	"\x05epoch\x18\a \x01(\x05H\x00R\x05epoch\x88\x01\x01B\b\n" +
+	"\x05epoch\x18\a \x01(\x05H\x00R\x05epoch\x88\x01\x01\x12!\n" +
+	"\foptimizer_ns\x18\b \x01(\x03R\voptimizerNsB\b\n" +
 	"\x06_epoch\"\xf3\x04\n" +
 	"\n" +
 	"EndRequest\x12\x17\n" +

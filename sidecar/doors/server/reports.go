@@ -358,6 +358,7 @@ func marks(in []*api.Mark) []recorder.Mark {
 			mark.Batch = timeline.NewBatch(m.Samples, m.Tokens, epoch)
 		case "optimizer-step", "optimizer-anew":
 			mark.Kind, mark.Source, mark.Anew = "step", timeline.StepOptimizer, m.Kind == "optimizer-anew"
+			mark.Optimizer = m.OptimizerNs
 		}
 		out = append(out, mark)
 	}

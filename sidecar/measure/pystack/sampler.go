@@ -59,6 +59,8 @@ const (
 	fullBudget = 8
 	// longestWait is how long those may wait who are added while all others rest.
 	longestWait = 10 * time.Millisecond
+	// leastTicks make an estimate of what a read costs.
+	leastTicks = 4
 	// slowest is the longest interval: beyond, stacks are no picture of what a process did.
 	slowest = 200 * time.Millisecond
 )
@@ -274,7 +276,8 @@ func (s *Sampler) tick() {
 	s.ticks++
 	now := s.clock.now()
 	s.clock.rest = min(time.Duration(max(wake-now, 0)), longestWait)
-	if now-s.at < upkeepEvery {
+	// What costs too much, as an import does, is over soon: the interval is then looked at more often.
+	if spent := now - s.at; spent < slowEvery || spent < upkeepEvery && (s.clock.interval <= s.opts.Interval || s.ticks < leastTicks) {
 		return
 	}
 	cpu := s.clock.worker.cpu()

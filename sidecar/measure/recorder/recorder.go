@@ -178,6 +178,7 @@ type Mark struct {
 	Thread     int                 // native id of the thread that a region is of; 0: it is of the process
 	Batch      timeline.Batch      // of a step
 	Anew       bool                // as in timeline.Mark
+	Optimizer  int64               // likewise
 }
 
 // The errors a caller decides on.

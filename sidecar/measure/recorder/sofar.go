@@ -11,7 +11,11 @@ import (
 
 // in is the mark as a recording has it.
 func (m Mark) in(b *timeline.Builder, process int) timeline.Mark {
-	return timeline.Mark{Kind: m.Kind, Name: m.Name, Start: max(b.Since(m.Start), 0), End: b.Since(m.End), Process: process, Source: m.Source, Thread: m.Thread, Batch: m.Batch, Anew: m.Anew}
+	mark := timeline.Mark{Kind: m.Kind, Name: m.Name, Start: max(b.Since(m.Start), 0), End: b.Since(m.End), Process: process, Source: m.Source, Thread: m.Thread, Batch: m.Batch, Anew: m.Anew}
+	if m.Optimizer > 0 {
+		mark.Optimizer = b.Since(m.Optimizer)
+	}
+	return mark
 }
 
 // knowWait is how long a process that marks something may be unknown: it is found

@@ -266,6 +266,8 @@ type Mark struct {
 	// Anew is of the first step of another optimizer than those before it: what set that one up, as another training
 	// does, is part of it.
 	Anew bool
+	// Optimizer is when the optimizer was called whose step is the end of this one; 0: not known.
+	Optimizer Nanos
 }
 
 // Batch is what a training step worked on, as the program reported; zero values: it did not.

@@ -139,7 +139,7 @@ func cutAtSteps(list []PhaseStretch, steps []timeline.Nanos) (cut []PhaseStretch
 	for _, p := range list {
 		for len(steps) > 0 && steps[0] < p.End {
 			if end := steps[0]; prepares(p.Phase) && end > p.Start {
-				cut = append(cut, PhaseStretch{p.Start, end, p.Phase})
+				cut = append(cut, PhaseStretch{Start: p.Start, End: end, Phase: p.Phase})
 				p.Start = end
 			}
 			steps = steps[1:]

@@ -14,6 +14,7 @@ import (
 type PhaseStretch struct {
 	Start, End timeline.Nanos
 	Phase      origin.Phase
+	stepping   bool // in the call of an optimizer's step; of no stretch that Phases returns
 }
 
 // moves is the text of a line of the user's own that copies a batch to a device: the call is native
@@ -26,6 +27,11 @@ var moves = regexp.MustCompile(`\.(to|cuda)\(`)
 func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 	phases := s.nodePhases()
 	var list []PhaseStretch
+	var stepping []bool
+	calls := s.optimizerCalls(t.Process)
+	if len(calls) > 0 {
+		stepping = s.nodesInOptimizer()
+	}
 	begun := false
 	for _, span := range t.Spans {
 		if span.Node == timeline.RootNode || int(span.Node) >= len(phases) || span.End <= span.Start {
@@ -39,11 +45,12 @@ func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 		if begun && phase == origin.StartUp {
 			phase = origin.OtherPhase
 		}
-		list = followed(list, PhaseStretch{span.Start, span.End, phase})
+		list = followed(list, PhaseStretch{span.Start, span.End, phase, stepping != nil && stepping[span.Node]})
 	}
 	if !begun {
 		return nil
 	}
+	list = exactly(list, calls, 2*timeline.Nanos(s.ReadEvery(t.Process)))
 	if s.byTurns {
 		list = validated(list, s.stepsOf(t.Process))
 	}
@@ -52,7 +59,7 @@ func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 
 // followed are stretches with one more behind them, which goes on with the last where that is of its phase.
 func followed(list []PhaseStretch, by PhaseStretch) []PhaseStretch {
-	if n := len(list); n > 0 && list[n-1].Phase == by.Phase && list[n-1].End == by.Start {
+	if n := len(list); n > 0 && list[n-1].Phase == by.Phase && list[n-1].stepping == by.stepping && list[n-1].End == by.Start {
 		list[n-1].End = by.End
 		return list
 	}

@@ -2,6 +2,7 @@ package activity
 
 import (
 	"regexp"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
@@ -166,3 +167,14 @@ func (s *Stacks) Means(frame timeline.FrameID, meaning origin.Meanings) bool {
 
 // Own reports whether the user wrote a file.
 func (s *Stacks) Own(file string) bool { return s.Files.Own(file) }
+
+// ReadEvery is the time between two samples of a process's stacks: of processes that are read by
+// turns it is longer than the recording's interval.
+func (s *Stacks) ReadEvery(process int) time.Duration {
+	rec := s.Rec
+	every := max(rec.Resolution, rec.Sampling.Interval, time.Microsecond)
+	if process >= 0 && process < len(rec.Processes) {
+		every = max(every, rec.Processes[process].Stacks.Interval)
+	}
+	return every
+}

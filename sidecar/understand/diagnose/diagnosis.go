@@ -35,6 +35,7 @@ type Diagnosis struct {
 	Ranks        []Rank                // by rank; empty where the recording has none
 	RankLines    []straggler.LineTimes // of Ranks, by line; empty where they have no steps
 	Phases       []PhaseTime           // of each process that trains, the leading one first; empty where no training was seen
+	PhasesWithin float64               // the part of a training's time that a phase of Phases may be off, as stacks are read now and then; of the process with the largest
 	Slow         []SlowSteps           // likewise, what took most time first
 	Regions      []Region              // of the marks of kind "region", most total time first
 }

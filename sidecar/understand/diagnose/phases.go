@@ -81,13 +81,36 @@ func phases(s *activity.Stacks, used []*gpuidle.Device, ranks []*timeline.Thread
 		if len(steps) > 0 {
 			stretches = startedUp(stretches, begun(s.Rec, steps[0]))
 		}
-		interval := timeline.Nanos(readEvery(s.Rec, t.Process))
+		interval := timeline.Nanos(s.ReadEvery(t.Process))
 		divide(steps, stretches, interval)
 		d.NoOptimizer = d.NoOptimizer || len(d.Steps) == 0 && !d.StepsUnknown && withoutOptimizer(s, stretches)
+		d.PhasesWithin = max(d.PhasesWithin, phasesWithin(stretches, len(steps), interval))
 		d.Phases = append(d.Phases, phaseTimes(t.Process, stretches, steps, devices, interval)...)
 		d.Phases = append(d.Phases, epochTimes(t.Process, steps, interval)...)
 		d.Slow = append(d.Slow, slowSteps(s, t, steps, interval)...)
 	}
+}
+
+// phasesWithin is the part of a training's time that a phase may be off: twice the standard deviation of what readings show of it.
+//
+// Where steps are shorter than the interval each reading is a draw of its own. Where they are longer, each of the two bounds of a phase
+// in a step lies anywhere between two readings, which is the less the longer a step is.
+func phasesWithin(stretches []activity.PhaseStretch, steps int, interval timeline.Nanos) float64 {
+	var training timeline.Nanos
+	for _, p := range stretches {
+		if p.Phase != origin.StartUp {
+			training += p.End - p.Start
+		}
+	}
+	readings := float64(training) / float64(interval)
+	if readings < 1 {
+		return 1
+	}
+	within := 1 / math.Sqrt(readings) // of a phase with half of the time
+	if steps > 0 {
+		within = min(within, 2*math.Sqrt(float64(2*steps)/12)/readings)
+	}
+	return within
 }
 
 // withoutOptimizer reports whether gradients were computed again and again, and no optimizer of torch was seen to step.

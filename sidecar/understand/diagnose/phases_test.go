@@ -381,3 +381,24 @@ func TestAnotherOptimizerIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestPhasesAreKnownTheBetterTheMoreOftenStacksAreRead(t *testing.T) {
+	second := timeline.Nanos(1e9)
+	training := []activity.PhaseStretch{{Start: 0, End: 7 * second, Phase: origin.StartUp}, {Start: 7 * second, End: 8 * second, Phase: origin.Forward}}
+	for _, c := range []struct {
+		what     string
+		steps    int
+		interval timeline.Nanos
+		want     float64
+	}{
+		{"no steps, each ms", 0, second / 1000, 0.0316},
+		{"steps of 16 ms, each ms", 60, second / 1000, 0.0063},
+		{"steps of 16 ms, each 10 ms", 60, second / 100, 0.063},
+		{"steps that are shorter than the interval", 1000, second / 100, 0.1},
+		{"read once", 10, 2 * second, 1},
+	} {
+		if got := phasesWithin(training, c.steps, c.interval); math.Abs(got-c.want) > 0.01*c.want {
+			t.Errorf("%s: within %.4f, want %.4f", c.what, got, c.want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"slices"
-	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
@@ -86,22 +85,12 @@ func sampledSteps(s *activity.Stacks, t *timeline.Thread) (steps []timeline.Mark
 		before = call.End
 	}
 	slices.Sort(lengths)
-	interval := timeline.Nanos(readEvery(s.Rec, t.Process))
+	interval := timeline.Nanos(s.ReadEvery(t.Process))
 	brief, _ := slices.BinarySearch(lengths, interval*3/2)
 	if lengths[len(lengths)/2] < leastVisits*interval || float64(brief) > maxBrief*float64(len(lengths)) {
 		return nil, false
 	}
 	return steps[1:], true // before the first one there was everything else
-}
-
-// readEvery is the time between two samples of a process's stacks: of processes that are read by
-// turns it is longer than the recording's interval.
-func readEvery(rec *timeline.Recording, process int) time.Duration {
-	every := max(rec.Resolution, rec.Sampling.Interval, time.Microsecond)
-	if process >= 0 && process < len(rec.Processes) {
-		every = max(every, rec.Processes[process].Stacks.Interval)
-	}
-	return every
 }
 
 // firstOptimizer are the calls of the optimizer that a thread was seen in first.

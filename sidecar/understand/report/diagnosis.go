@@ -11,6 +11,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // devices writes every device that the recording or its diagnosis knows.
@@ -139,6 +140,11 @@ const OneOfOptimizers = "steps-of-one-optimizer"
 // OneOfProcesses is the id of the note that steps are those of one process, and others made steps of their own.
 const OneOfProcesses = "steps-of-one-process"
 
+// CoarsePhases is the id of the note that says to how much of a training's time its phases are known, where that is more than mostOffPhases.
+const CoarsePhases = "phases-within"
+
+const mostOffPhases = 0.03
+
 func (b *builder) steps(d *diagnose.Diagnosis) {
 	for _, s := range d.Steps {
 		step := Step{Process: b.placed(s.Process), StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: clean(string(cmp.Or(s.Source, "unknown"))), PhasesNS: phaseTimes(s.Phases),
@@ -158,6 +164,10 @@ func (b *builder) steps(d *diagnose.Diagnosis) {
 	if d.NoOptimizer {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "steps-unknown", Args: map[string]any{},
 			Text: "steps: not known, as no optimizer of torch was seen to step; omni_perf.step() at the end of the loop's body marks them"})
+	}
+	if d.PhasesWithin > mostOffPhases {
+		b.doc.Notes = append(b.doc.Notes, Note{ID: CoarsePhases, Args: map[string]any{"within": d.PhasesWithin},
+			Text: "phases: each is known to about " + words.Percent(d.PhasesWithin) + " of the training's time, by how often the stacks were read"})
 	}
 	if o := d.Optimizers; o != nil {
 		args := map[string]any{"other": clean(o.Other)}

@@ -145,3 +145,22 @@ func TestTheStragglersStepsLead(t *testing.T) {
 		}
 	}
 }
+
+func TestPhasesOfAShortTrainingSayHowWellTheyAreKnown(t *testing.T) {
+	for within, want := range map[float64]string{0.029: "", 0.08: "phases: each is known to about 8 % of the training's time, by how often the stacks were read"} {
+		rec := &timeline.Recording{Duration: 1e9, Target: timeline.Target{PID: 7, Argv: []string{"/home/u/train.py"}}}
+		r, err := report.Build(rec, &diagnose.Diagnosis{PhasesWithin: within}, report.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, note := range r.Notes {
+			if note.ID == report.CoarsePhases {
+				got = note.Text
+			}
+		}
+		if got != want {
+			t.Errorf("within %g: %q, want %q", within, got, want)
+		}
+	}
+}

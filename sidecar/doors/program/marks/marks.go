@@ -44,6 +44,7 @@ type Mark struct {
 	Thread     int            // native id of the thread that a region is of; 0: it is of the process
 	Batch      timeline.Batch // of a step
 	Anew       bool           // as in timeline.Mark
+	Optimizer  int64          // likewise
 }
 
 // Receiver listens to marks.
@@ -175,8 +176,8 @@ type decoder struct {
 
 var errNoMark = errors.New("this is no mark")
 
-// decode reads one line: {"begin":NS}, {"step":NS,"samples":32,"tokens":8192,"epoch":1} with what is known of the last three, {"hook":NS},
-// with "anew":true for the first step of another optimizer than before, or
+// decode reads one line: {"begin":NS}, {"step":NS,"samples":32,"tokens":8192,"epoch":1} with what is known of the last three, {"hook":NS,"called":NS}
+// with when the optimizer was called, and "anew":true for the first step of another optimizer than before, or
 // {"other":"Adam","at":NS} for another one that steps besides, or
 // {"region":[START,END],"name":"load"}, with "thread":ID for a region of one thread; or
 // {"trace":PATH,"cycle":"ep0-ba5-rank0","rank":0,"window":[START,END]} or {"remark":"…"}, or
@@ -184,6 +185,7 @@ var errNoMark = errors.New("this is no mark")
 func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 	var sent struct {
 		Begin, Step, Hook int64
+		Called            int64
 		Region            []int64
 		Name              string
 		Thread            int
@@ -228,7 +230,7 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		ok, err = d.marked.end(&m, sent.Step)
 		return m, ok, err
 	case sent.Hook > 0:
-		m = Mark{Kind: "step", Source: timeline.StepOptimizer, Anew: sent.Anew}
+		m = Mark{Kind: "step", Source: timeline.StepOptimizer, Anew: sent.Anew, Optimizer: sent.Called}
 		ok, err = d.hooked.end(&m, sent.Hook)
 		return m, ok, err
 	case sent.Other != "" && sent.At > 0:

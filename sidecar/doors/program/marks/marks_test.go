@@ -46,7 +46,7 @@ func TestMarksArriveWithTheirSender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(c, `{"begin":100}`+"\n"+`{"step":150,"samples":32,"tokens":8192}`+"\n"+`{"region":[120,140],"name":"load"}`+"\n"+`{"hook":140}`+"\n"+`{"hook":200,"anew":true}`+"\n"+`{"step":210,"samples":32,"tokens":8192}`+"\n"+`{"region":[160,170],"name":"inc","thread":7}`+"\n"+`{"other":"Adam","at":210}`+"\n")
+	fmt.Fprint(c, `{"begin":100}`+"\n"+`{"step":150,"samples":32,"tokens":8192}`+"\n"+`{"region":[120,140],"name":"load"}`+"\n"+`{"hook":140}`+"\n"+`{"hook":200,"called":190,"anew":true}`+"\n"+`{"step":210,"samples":32,"tokens":8192}`+"\n"+`{"region":[160,170],"name":"inc","thread":7}`+"\n"+`{"other":"Adam","at":210}`+"\n")
 	other, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestMarksArriveWithTheirSender(t *testing.T) {
 	r.Drain()                                                 // though the sender is still there
 	mu.Lock()
 	defer mu.Unlock()
-	want := "[true {region load 120 140  0 {0 0 <nil>} false} true {step  140 200 optimizer 0 {0 0 <nil>} true} true {step  150 210 marked 0 {32 8192 <nil>} false} true {region inc 160 170  7 {0 0 <nil>} false} true {optimizer Adam 210 210  0 {0 0 <nil>} false}]"
+	want := "[true {region load 120 140  0 {0 0 <nil>} false 0} true {step  140 200 optimizer 0 {0 0 <nil>} true 190} true {step  150 210 marked 0 {32 8192 <nil>} false 0} true {region inc 160 170  7 {0 0 <nil>} false 0} true {optimizer Adam 210 210  0 {0 0 <nil>} false 0}]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("got  %v\nwant %s", got, want)
 	}

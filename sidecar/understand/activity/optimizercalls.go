@@ -1,0 +1,120 @@
+package activity
+
+import (
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+)
+
+// optimizerCalls are the calls of the optimizer that end a process's steps, as torch's hooks have noted them. They are empty where
+// another optimizer steps besides: on the stacks nobody knows one from the other.
+func (s *Stacks) optimizerCalls(process int) (calls []timeline.Interval) {
+	for _, m := range s.Rec.MarksOf(process) {
+		switch {
+		case m.Kind == "optimizer":
+			return nil
+		case m.Kind == "step" && 0 < m.Optimizer && m.Optimizer < m.End:
+			calls = append(calls, timeline.Between(m.Optimizer, m.End))
+		}
+	}
+	return timeline.Joined(calls)
+}
+
+// nodesInOptimizer says of each node of the stack tree whether it is in an optimizer's step.
+func (s *Stacks) nodesInOptimizer() []bool {
+	in := make([]bool, len(s.Rec.Nodes))
+	for i := 1; i < len(in); i++ {
+		if n := s.Rec.Nodes[i]; int(n.Parent) < i { // else a damaged file
+			in[i] = in[n.Parent] || s.Means(n.Frame, origin.OptimizerStep)
+		}
+	}
+	return in
+}
+
+// exactly moves the bounds of stretches in an optimizer's calls, which are sampled, to those of the calls that lie near: the error of one
+// may be longer than a call. In a call nothing else than what was seen in one is there, and nothing of it before and behind.
+func exactly(list []PhaseStretch, calls []timeline.Interval, near timeline.Nanos) []PhaseStretch {
+	cut := cutAt(list, calls)
+	within := make([]bool, len(cut))
+	next := 0
+	for _, c := range calls {
+		for next < len(cut) && cut[next].End <= c.Start {
+			next++
+		}
+		first := next
+		for next < len(cut) && cut[next].Start < c.End {
+			within[next] = true
+			next++
+		}
+		called(cut[first:next], near)
+	}
+	beyond(cut, within, near)
+	for i := range cut {
+		cut[i].stepping = false
+	}
+	return merged(cut)
+}
+
+// called makes stretches that lie within a call of an optimizer parts of it.
+func called(inside []PhaseStretch, near timeline.Nanos) {
+	call := PhaseStretch{Phase: origin.Optimizer, stepping: true}
+	if seen := slices.IndexFunc(inside, func(p PhaseStretch) bool { return p.stepping }); seen >= 0 {
+		call = inside[seen]
+	}
+	for i := range inside {
+		p := &inside[i]
+		if p.stepping {
+			call = *p
+		} else if p.End-p.Start <= near {
+			p.take(call)
+		}
+	}
+}
+
+// beyond gives what was seen in a call, and lies next to one, to the stretch at its other end, or else to the last that is of no call.
+func beyond(cut []PhaseStretch, within []bool, near timeline.Nanos) {
+	others := func(from, step int) int {
+		for from >= 0 && from < len(cut) && (within[from] || cut[from].stepping) {
+			from += step
+		}
+		return from
+	}
+	for i := range cut {
+		p := &cut[i]
+		joined := i > 0 && within[i-1] || i+1 < len(cut) && within[i+1]
+		if within[i] || !joined || !p.stepping || p.End-p.Start > near {
+			continue
+		}
+		before, behind := others(i, -1), others(i, 1)
+		if before < 0 || i > 0 && within[i-1] && behind == i+1 {
+			before = behind
+		}
+		if before < len(cut) {
+			p.take(cut[before])
+		}
+	}
+}
+
+// take makes a stretch one of another's phase.
+func (p *PhaseStretch) take(other PhaseStretch) { p.Phase, p.stepping = other.Phase, other.stepping }
+
+// cutAt divides stretches at the bounds of calls.
+func cutAt(list []PhaseStretch, calls []timeline.Interval) (cut []PhaseStretch) {
+	bounds := make([]timeline.Nanos, 0, 2*len(calls))
+	for _, c := range calls {
+		bounds = append(bounds, c.Start, c.End)
+	}
+	for _, p := range list {
+		for len(bounds) > 0 && bounds[0] < p.End {
+			if at := bounds[0]; at > p.Start {
+				part := p
+				part.End, p.Start = at, at
+				cut = append(cut, part)
+			}
+			bounds = bounds[1:]
+		}
+		cut = append(cut, p)
+	}
+	return cut
+}
