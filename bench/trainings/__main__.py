@@ -56,7 +56,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="a part of a case's name")
     asked = parser.parse_args().names
     binary = str(Path(sys.executable).with_name("omni-perf"))
-    rows = [["training", "steps", "pace", "samples", "worst phase", "known to", "unknown", "extra", "verdict", "headline"]]
+    columns = ["training", "steps", "pace", "samples", "worst phase", "known to", "unknown", "extra", "verdict"]
+    rows = [[*columns, "headline"]]
     wrong, installed = 0, {module: has(module) for module in {case.needs for case in cases()}}
     for number, case in enumerate(cases()):
         if asked and not any(part in case.name for part in asked):
