@@ -141,7 +141,8 @@ class Kernel:
             if kind == "stream" and last.get("type") == "stream" and last["name"] == content["name"]:
                 last["text"] += content["text"]
             else:
-                ran.outputs.append({"type": kind, "arrived": time.monotonic(), **content})
+                mark = message["metadata"].get("omni_perf", "")
+                ran.outputs.append({"type": kind, "arrived": time.monotonic(), "mark": mark, **content})
         while True:
             reply = self._client.get_shell_msg(timeout=max(0.1, deadline - time.monotonic()))
             if reply["parent_header"].get("msg_id") == request:
