@@ -60,6 +60,14 @@ def is_chart(output: dict[str, Any]) -> bool:
     return output["type"] == "display_data" and "application/vnd.omni-perf+json" in output["data"]
 
 
+def program(path: Path, command: str) -> Path:
+    """Make a program of a command, which takes its arguments."""
+    path.parent.mkdir(parents=True)
+    path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
 class Kernel:
     """A kernel process with a client; ``with Kernel() as kernel``."""
 
