@@ -40,7 +40,7 @@ type Event struct {
 	Sent time.Time
 }
 
-// Output is what one cell put out so far: streams, displays, results, errors.
+// Output is what one cell put out so far: streams, displays, results, errors, without displays of ours.
 type Output struct {
 	Messages, Bytes int64
 	// AtLeast: so many messages came that IOPub, which keeps 1,000 for a slow
@@ -227,7 +227,7 @@ func (o *Observer) takeCut(m Message, size int64) {
 	c := o.cells[m.Parent.MsgID]
 	switch m.Header.MsgType {
 	case "stream", "display_data", "update_display_data", "execute_result", "error":
-		if c != nil {
+		if c != nil && !m.isOurs() {
 			c.output.Messages++
 			c.output.Bytes += size
 		}

@@ -96,6 +96,24 @@ func TestObserverTellsFloodsAsLowerBounds(t *testing.T) {
 	}
 }
 
+// A display that the extension has marked is not what the cell put out, however large.
+func TestObserverLeavesOutDisplaysThatAreOurs(t *testing.T) {
+	k := startKernel(t, "tcp")
+	o := observe(t, k)
+	const hook = "p = get_ipython().display_pub\ndef mark(m):\n    m['metadata']['omni_perf'] = %q\n    return m\np.register_hook(mark)\n" +
+		"for size in 10, %d: p.publish({'text/plain': 'x' * size}, {})\ngone = p.unregister_hook(mark)"
+	for _, c := range []struct {
+		mark string
+		want int64
+	}{{"display", 0}, {"another", 2}} {
+		id := k.run(t, fmt.Sprintf(hook, c.mark, 2*maxMessage), false)
+		next(t, o, CellEnded, id)
+		if out, ok := o.Output(id); !ok || out.Messages != c.want {
+			t.Errorf("marked as %s: %+v, %v; want %d messages", c.mark, out, ok, c.want)
+		}
+	}
+}
+
 func TestObserverIgnoresSilentCells(t *testing.T) {
 	k := startKernel(t, "tcp")
 	o := observe(t, k)

@@ -56,13 +56,13 @@ type Message struct {
 	Buffers    [][]byte
 }
 
-// isOurs reports whether the extension sent it of its own accord while a cell ran: it is not what the cell
-// printed. The extension marks such messages.
+// isOurs reports whether it is a display of the extension's, as a chart: it is not what the cell printed. The extension
+// marks such messages.
 func (m Message) isOurs() bool {
 	var metadata struct {
 		Ours string `json:"omni_perf"`
 	}
-	return json.Unmarshal(m.Metadata, &metadata) == nil && metadata.Ours == "live"
+	return json.Unmarshal(m.Metadata, &metadata) == nil && metadata.Ours == "display"
 }
 
 // signer makes and checks signatures; the zero key signs nothing.
@@ -141,7 +141,8 @@ func readCut(frames [][]byte) (m Message, size int64, cut bool) {
 			size += n
 		}
 	}
-	if cut && at >= 0 && len(frames) > at+3 {
+	if cut && at >= 0 && len(frames) > at+4 {
+		m.Metadata = frames[at+4]
 		_ = json.Unmarshal(frames[at+2], &m.Header) // left empty: of no type
 		_ = json.Unmarshal(frames[at+3], &m.Parent)
 	}

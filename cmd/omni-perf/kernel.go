@@ -45,19 +45,22 @@ installed into the environment of the interpreter, else for the user.`,
 	c.Flags().VarP(secondsValue{&threshold, true}, "threshold", "t", "`SECONDS` from which on a cell shows its chart")
 	c.Flags().BoolVar(&r.User, "user", false, "install it for the user, not into the interpreter's environment")
 	c.Flags().StringVar(&r.Prefix, "prefix", "", "install it into the environment in this `FOLDER`")
-	named := c.Flags().String("interpreter", "", "the `PYTHON` that has Jupyter (default $VIRTUAL_ENV's, else python3 on PATH)")
+	named := c.Flags().String("interpreter", "", "the `PYTHON` that has Jupyter (default the active environment's or python3 on PATH, else the one beside omni-perf)")
 	c.RunE = func(*cobra.Command, []string) error {
 		if r.User && r.Prefix != "" {
 			return misuse("--user and --prefix are two places; leave out one of them")
 		}
 		r.Options = "-t " + words.Decimal(threshold.Seconds())
-		interpreter, err := python.OfUser(*named)
+		interpreters, err := python.Candidates(*named)
 		if err != nil {
 			return err
 		}
-		k, err := kernelspec.Install(interpreter, r)
+		k, err := kernelspec.Install(interpreters, r)
 		if err != nil {
 			return err
+		}
+		if k.Missing != "" {
+			fmt.Fprintf(plainText{os.Stdout}, "omni-perf: %s; it is installed by %s, beside omni-perf; --interpreter names another\n", k.Missing, k.Interpreter)
 		}
 		fmt.Fprintf(plainText{os.Stdout}, "omni-perf: installed the kernel %q in %s; jupyter kernelspec remove %s removes it\n", k.DisplayName, k.Place, k.Name)
 		return nil

@@ -43,7 +43,7 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 	c.Flags().SetInterspersed(false)
 	options := recordingFlags(c, timeline.LaterFigureInterval)
 	push := pushFlag(c)
-	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
+	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to run it with (default the active environment's, else python3 on PATH)")
 	open := c.Flags().Bool("open", false, "show the page when it is written")
 	noHook := c.Flags().Bool("no-step-hook", false, "do not hook torch's optimizers to find training steps")
 	exact := c.Flags().Bool("exact", false, "record each kernel, copy and fill of the program's NVIDIA GPUs, and so when exactly they were idle")

@@ -569,7 +569,7 @@ class CellRecorder:
 
     def _display(self, shown: Report | Analysis) -> None:
         data, metadata = shown._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
-        self._shell.display_pub.publish(data, metadata, transient={}, update=False)
+        publish.publish(self._shell, data, metadata)
 
     def _keep(self, answer: contract.EndResponse, bundle: contract.Bundle, number: int) -> None:
         compressed = base64.b64decode(answer.get("reportGzip", ""))

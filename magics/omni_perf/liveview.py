@@ -16,6 +16,7 @@ from typing import Any
 
 from omni_perf import clearing
 from omni_perf.permission import ptrace_scope
+from omni_perf.publish import OURS
 from omni_perf.shell import Shell, parent_header
 
 Data = Mapping[str, Any]
@@ -99,7 +100,7 @@ class LiveView:
             {"data": dict(data), "metadata": dict(metadata), "transient": transient},
             parent=self._parent,
             ident=publisher.topic,
-            metadata={"omni_perf": "live"},  # the sidecar does not count it as the cell's output
+            metadata=dict(OURS),
         )
 
 

@@ -60,6 +60,14 @@ def is_chart(output: dict[str, Any]) -> bool:
     return output["type"] == "display_data" and "application/vnd.omni-perf+json" in output["data"]
 
 
+def program(path: Path, command: str) -> Path:
+    """Make a program of a command, which takes its arguments."""
+    path.parent.mkdir(parents=True)
+    path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
 class Kernel:
     """A kernel process with a client; ``with Kernel() as kernel``."""
 
@@ -141,7 +149,8 @@ class Kernel:
             if kind == "stream" and last.get("type") == "stream" and last["name"] == content["name"]:
                 last["text"] += content["text"]
             else:
-                ran.outputs.append({"type": kind, "arrived": time.monotonic(), **content})
+                mark = message["metadata"].get("omni_perf", "")
+                ran.outputs.append({"type": kind, "arrived": time.monotonic(), "mark": mark, **content})
         while True:
             reply = self._client.get_shell_msg(timeout=max(0.1, deadline - time.monotonic()))
             if reply["parent_header"].get("msg_id") == request:

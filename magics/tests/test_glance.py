@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import nbclient
 import nbformat
 import pytest
 from conftest import wait_until
-from kernels import Kernel
+from kernels import Kernel, program
 from omni_perf.launcher import find_binary
 
 COMPUTES = "total = 0\nfor i in range(3_000_000):\n    total += i\ntotal"
@@ -63,9 +64,9 @@ def test_a_cell_that_keeps_the_gil_is_recorded_under_on(kernel: Kernel) -> None:
     assert len(rows) == 6  # each cell once
 
 
-def write(path: Path, *cells: str) -> Path:
+def write(path: Path, *cells: str, kernel: str = "python3") -> Path:
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    made.metadata["kernelspec"] = {"name": kernel, "display_name": "Python 3", "language": "python"}
     nbformat.write(made, path)
     return path
 
@@ -188,6 +189,48 @@ def test_what_is_missing_is_named_with_what_installs_it(tmp_path: Path) -> None:
     (tmp_path / "nbclient.py").write_text("raise ImportError('none', name='nbclient')")
     done = run(notebook, "-o", tmp_path / "page", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
+    assert f"{sys.executable} -m pip install nbclient ipykernel" in done.stderr
+
+
+@pytest.mark.parametrize("lacks", ["nbclient", "kernel 'mine'", ""])
+def test_the_python_beside_omni_perf_executes_what_the_users_cannot(tmp_path: Path, lacks: str) -> None:
+    environment = program(
+        tmp_path / "active/bin/python", sys.executable + (" -S" if lacks == "nbclient" else "")
+    ).parents[1]
+    beside = program(tmp_path / "installed/bin/python", f"env JUPYTER_PATH={tmp_path} {sys.executable}")
+    (tmp_path / "kernels/mine").mkdir(parents=True)
+    spec = {"argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "mine"}
+    (tmp_path / "kernels/mine/kernel.json").write_text(json.dumps(spec))
+    notebook = write(tmp_path / "n.ipynb", "1", kernel="mine" if lacks.startswith("kernel") else "python3")
+    command = [shutil.copy2(find_binary(), beside.with_name("omni-perf")), "run", notebook, "-o", tmp_path / "page"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "VIRTUAL_ENV": str(environment)}
+    )
+    assert done.returncode == 0, done.stderr
+    said = f"{environment}/bin/python has no {lacks}; {beside}, beside omni-perf, executes the notebook"
+    assert (said in done.stderr) if lacks else (", beside omni-perf" not in done.stderr)
+    assert "1 cell in" in done.stderr
+
+
+def test_a_kernel_that_nobody_has_is_a_sentence(tmp_path: Path) -> None:
+    done = run(write(tmp_path / "n.ipynb", "1", kernel="nobodys"), "-o", tmp_path / "page")
+    assert done.returncode == 2
+    assert "no kernel 'nobodys'; jupyter kernelspec list shows those there are, and --kernel-name" in done.stderr
+
+
+def test_a_python_without_ipykernel_is_named(tmp_path: Path) -> None:
+    """The kernel python3 is that of the Python which executes the notebook, unless its spec names another."""
+    (tmp_path / "kernels/python3").mkdir(parents=True)
+    spec = {"argv": ["python3", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "bare"}
+    (tmp_path / "kernels/python3/kernel.json").write_text(json.dumps(spec))
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as u\nfind = u.find_spec\nu.find_spec = lambda n, *a: None if n == 'ipykernel' else find(n, *a)\n"
+    )
+    done = run(
+        write(tmp_path / "n.ipynb", "1"), "-o", tmp_path / "page", PYTHONPATH=str(tmp_path), JUPYTER_PATH=str(tmp_path)
+    )
+    assert done.returncode == 2
+    assert f"{sys.executable} has no ipykernel" in done.stderr
     assert f"{sys.executable} -m pip install nbclient ipykernel" in done.stderr
 
 

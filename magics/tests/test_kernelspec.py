@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,9 @@ from typing import Any
 
 import nbclient
 import nbformat
+import omni_perf
 import pytest
+from kernels import program
 from omni_perf import lastreport
 from omni_perf.launcher import find_binary
 
@@ -87,3 +90,20 @@ def test_what_cannot_be_wrapped_is_a_sentence(tmp_path: Path, monkeypatch: pytes
         assert done.returncode != 0
         assert said in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_the_python_beside_omni_perf_installs_what_the_users_cannot(tmp_path: Path) -> None:
+    environment = program(tmp_path / "active/bin/python", f"{sys.executable} -S").parents[1]
+    beside = program(
+        tmp_path / "installed/bin/python", f"env PYTHONPATH={Path(omni_perf.__file__).parents[1]} {sys.executable}"
+    )
+    command = [shutil.copy2(find_binary(), beside.with_name("omni-perf")), "kernel", "install", "--prefix", tmp_path]
+    for python, said in (
+        (beside, "has no jupyter_client; it is installed by "),
+        (environment, "-m pip install jupyter_client"),
+    ):
+        active = {**os.environ, "VIRTUAL_ENV": str(environment), "PYTHONPATH": ""}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=active)
+        assert said in done.stdout + done.stderr
+        assert done.returncode == (0 if python is beside else 1)
+        beside.unlink(missing_ok=True)

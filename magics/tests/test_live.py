@@ -203,6 +203,17 @@ class Display:
         self.times += 1
 
 
+def test_displays_of_ours_are_marked_as_such(kernel: Kernel) -> None:
+    """Who follows the kernel, as ``omni-perf run N.ipynb``, does not count them as what the cell printed."""
+    cell = "from IPython.display import display\ndisplay(1)\nspin(2.5)"
+    ran = kernel.run("%%omni_perf --live\n" + cell).outputs + kernel.run("%%omni_perf\n" + cell).outputs
+    shown = ran + kernel.run("%omni_perf report").outputs
+    assert len({out["type"] for out in shown}) == 2  # displays, and updates of them
+    for out in shown:
+        assert out["mark"] == ("" if out["data"] == {"text/plain": "1"} else "display")
+        assert not out["metadata"]  # nor is the mark in the notebook's file
+
+
 class Publisher:
     def clear_output(self) -> str:
         return "cleared"

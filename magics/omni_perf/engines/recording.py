@@ -18,7 +18,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Protocol, cast
 
-from omni_perf import program
+from omni_perf import program, publish
 from omni_perf._version import __version__
 from omni_perf.engines.clocks import Clocks
 from omni_perf.engines.worker import Collected, Status
@@ -277,7 +277,7 @@ class Cluster:
             print(f"omni_perf: {sentence}", file=sys.stderr, flush=True)
         if self.report is not None and _shell() is not None:
             data, metadata = self._repr_mimebundle_()
-            _shell().display_pub.publish(data, metadata)
+            publish.publish(_shell(), data, metadata)
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None

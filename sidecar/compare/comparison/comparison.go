@@ -57,6 +57,8 @@ type Comparison struct {
 	// same numbers the functions of both sides' first runs, by index in these: what has one
 	// number is one function.
 	same [2][]int
+
+	unrelated bool
 }
 
 // Basis is what the intervals rest on.
@@ -189,6 +191,7 @@ func Of(before, after []*report.View) (*Comparison, error) {
 	}
 	c.fill(gather(runs))
 	c.Memory = memoryOf(before, after)
+	c.unrelated = unrelated(before[0], after[0])
 	return c, nil
 }
 

@@ -27,12 +27,15 @@ def install(given: dict[str, Any]) -> dict[str, str]:
     try:
         from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
     except ImportError as error:
-        return {"missing": error.name or str(error)}
+        return {"missing": (error.name or str(error)).partition(".")[0]}
     manager: Any = KernelSpecManager()
     try:
         spec: Any = manager.get_kernel_spec(given["kernel"])
     except NoSuchKernel:
-        return {"problem": f"there is no kernel {given['kernel']!r}; jupyter kernelspec list shows those there are"}
+        if given["kernel"] == "python3":  # that of each Python with ipykernel
+            return {"missing": "ipykernel"}
+        problem = f"there is no kernel {given['kernel']!r}; jupyter kernelspec list shows those there are"
+        return {"missing": f"kernel {given['kernel']!r}", "problem": problem}
     if not any("ipykernel" in word for word in spec.argv):
         return {"problem": f"the kernel {given['kernel']!r} is not IPython's, which alone loads extensions"}
     wrapped: dict[str, Any] = spec.to_dict()
@@ -42,7 +45,7 @@ def install(given: dict[str, Any]) -> dict[str, str]:
         wrapped["argv"][0] = sys.executable  # that of whoever starts it, else
     without = lacks(wrapped["argv"][0], {**os.environ, **wrapped["env"]})
     if without:
-        return {"problem": without}
+        return {"missing": "kernel with omni_perf", "problem": without}
     name = given["name"] or f"{given['kernel']}-omni_perf"
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
         return {"problem": f"{name!r} is no name of a kernel: letters, digits, '.', '_' and '-' are allowed"}

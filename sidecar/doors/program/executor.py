@@ -3,14 +3,17 @@
 The one argument is an object of JSON. Descriptor 3 takes lines of JSON: what is missing, or what is wrong, or where
 the kernel's connection file is; then 4 says, by its end, that the cells are followed. The text of each cell that is
 about to be executed follows: the kernel's own message may come late; and at last that a cell took too long, if one did.
+Where it is only to be tried whether this Python can execute the notebook, there is one line at most: what is missing.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +38,20 @@ def execute(given: dict[str, Any]) -> int:
     try:
         import nbclient.exceptions
         import nbformat
-        from jupyter_client.kernelspec import NoSuchKernel
     except ImportError as error:
-        say(missing=error.name or str(error))
+        say(missing=(error.name or str(error)).partition(".")[0])
         return CANNOT
     try:
         notebook: Any = nbformat.read(given["notebook"], as_version=4)
     except Exception as error:  # whatever nbformat makes of a file that is no notebook
         say(problem=f"the notebook {given['notebook']} cannot be read: {first_line(error)}")
         return CANNOT
+    lacking = kernel_lacks(given["kernel_name"] or notebook.metadata.get("kernelspec", {}).get("name") or "python3")
+    if lacking:
+        say(**lacking)
+        return CANNOT
+    if given["only_try"]:
+        return 0
     client: Any
 
     def started(**_: object) -> None:
@@ -65,9 +73,6 @@ def execute(given: dict[str, Any]) -> int:
     code = 0
     try:
         client.execute()
-    except NoSuchKernel as error:
-        say(problem=f"there is no kernel {error.name!r}; jupyter kernelspec list shows those there are")
-        return CANNOT
     except Exception as error:  # a cell's, or nbclient's own where an interrupt took the kernel from it
         if isinstance(error, nbclient.exceptions.CellTimeoutError):
             say(late=True)
@@ -76,6 +81,24 @@ def execute(given: dict[str, Any]) -> int:
     if given["executed"]:
         nbformat.write(notebook, given["executed"])
     return code
+
+
+def kernel_lacks(name: str) -> dict[str, str]:
+    """Return what there is to report of a kernel that cannot be started; else nothing."""
+    from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+
+    try:
+        spec: Any = KernelSpecManager().get_kernel_spec(name)
+    except NoSuchKernel:
+        if name == "python3":  # that of each Python with ipykernel
+            return {"missing": "ipykernel"}
+        what = f"kernel {name!r}"
+        known = "jupyter kernelspec list shows those there are, and --kernel-name takes another"
+        return {"missing": what, "problem": f"there is no {what}; {known}"}
+    own = re.fullmatch(r"python(3(\.\d+)?)?", spec.argv[0])  # jupyter_client takes the Python that it runs in
+    if own and any("ipykernel" in word for word in spec.argv) and find_spec("ipykernel") is None:
+        return {"missing": "ipykernel"}
+    return {}
 
 
 def first_line(error: Exception) -> str:

@@ -174,7 +174,7 @@ const mostlyMissed = 0.9
 
 func (g *gathered) analyse(e endedCell) glance.Cell {
 	rec := e.rec
-	c := glance.Cell{Number: e.cell.ExecutionCount, Code: glance.FirstLine(e.cell.Text), Duration: time.Duration(rec.Duration), Outcome: rec.Target.Cell.Outcome}
+	c := glance.Cell{Number: e.cell.ExecutionCount, Code: glance.FirstLine(e.cell.Text), Lines: glance.Lines(e.cell.Text), Duration: time.Duration(rec.Duration), Outcome: rec.Target.Cell.Outcome}
 	if length := e.length(); length > 0 && float64(rec.Duration) <= (1-mostlyMissed)*float64(length) {
 		c.Duration, c.Missing, c.Figures.Kept = length, "it had ended when its recording began", e.edges.kept()
 	} else if err := g.draw(e, &c); err != nil {

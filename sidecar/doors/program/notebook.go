@@ -40,7 +40,7 @@ func IsNotebook(name string) bool { return strings.EqualFold(filepath.Ext(name),
 // Notebook is a notebook to execute.
 type Notebook struct {
 	Path        string
-	Interpreter string        // that has nbclient; empty: $VIRTUAL_ENV's python, else python3 on PATH
+	Interpreter string        // that has nbclient; empty: the user's, else the one beside this program
 	Kernel      string        // name of the kernel; empty: the notebook's own
 	AllowErrors bool          // go on behind a cell that fails
 	Timeout     time.Duration // of a cell; 0: none
@@ -64,7 +64,7 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 	if _, err := os.Stat(n.Path); err != nil {
 		return notStarted, &Refused{exitNoScript, fmt.Sprintf("the notebook %s cannot be opened: %v", n.Path, errors.Unwrap(err))}
 	}
-	interpreter, err := python.OfUser(n.Interpreter)
+	interpreter, err := n.interpreter(o.Messages)
 	if err != nil {
 		return notStarted, err
 	}
@@ -81,11 +81,10 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 	exit = e.wait(o)
 	cells := g.cells()
 	switch {
-	case said.Missing != "":
-		module, _, _ := strings.Cut(said.Missing, ".")
-		return exit, &Refused{exit.Code, fmt.Sprintf("%s has no %s, which executes notebooks; %s -m pip install nbclient ipykernel installs it", interpreter, module, interpreter)}
 	case said.Problem != "":
 		return exit, &Refused{exit.Code, words.Clean(said.Problem, 4*words.MaxName)}
+	case said.Missing != "":
+		return exit, &Refused{exit.Code, fmt.Sprintf("%s has no %s, which executes notebooks; %s -m pip install nbclient ipykernel installs it", interpreter, said.Missing, interpreter)}
 	case trouble != nil:
 		trouble = fmt.Errorf("the cells are not profiled: %w", trouble)
 	}
@@ -118,7 +117,7 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 // notice is what the executor reports: one of these.
 type notice struct {
 	Kernel  string  // the connection file of the kernel it has started
-	Missing string  // the module that it lacks
+	Missing string  // what it lacks: a module, or the notebook's kernel
 	Problem string  // why it cannot execute the notebook
 	Cell    *string // the text of the cell that it is about to have executed
 	At      int64   // then, in nanoseconds since 1970
@@ -136,14 +135,50 @@ type execution struct {
 	interrupted atomic.Bool // it got a signal that ends it
 }
 
+// interpreter is the Python that executes the notebook: the user's, unless it lacks nbclient or the notebook's kernel and the
+// one beside this program does not.
+func (n Notebook) interpreter(messages io.Writer) (string, error) {
+	candidates, err := python.Candidates(n.Interpreter)
+	if err != nil || len(candidates) == 1 {
+		return candidates[0], err
+	}
+	lacking := n.lacking(candidates[0])
+	if lacking == "" || n.lacking(candidates[1]) != "" {
+		return candidates[0], nil
+	}
+	fmt.Fprintf(messages, "omni-perf: %s has no %s; %s, beside omni-perf, executes the notebook; --interpreter names another\n",
+		candidates[0], words.Clean(lacking, words.MaxName), candidates[1])
+	return candidates[1], nil
+}
+
+// lacking is what a Python has not that executing the notebook takes; empty: nothing, or what no other Python changes.
+func (n Notebook) lacking(interpreter string) string {
+	notices, notify, err := os.Pipe()
+	if err != nil {
+		return ""
+	}
+	defer notices.Close()
+	cmd := exec.Command(interpreter, "-c", executor, n.given(true))
+	cmd.ExtraFiles = []*os.File{notify} // 3
+	err = cmd.Run()
+	notify.Close()
+	var said notice
+	if json.NewDecoder(notices).Decode(&said) != nil && err != nil {
+		return "nbclient that starts" // nor does it, or is too old
+	}
+	return said.Missing
+}
+
+// given is what the executor is given, to execute the notebook or to try only whether it could.
+func (n Notebook) given(onlyTry bool) string {
+	text, _ := json.Marshal(map[string]any{ // text, numbers and booleans
+		"notebook": n.Path, "allow_errors": n.AllowErrors, "kernel_name": n.Kernel, "executed": n.Executed, "timeout": timeoutOf(n.Timeout), "only_try": onlyTry,
+	})
+	return string(text)
+}
+
 // start starts the executor.
 func (n Notebook) start(interpreter string, o Options) (*execution, error) {
-	given, err := json.Marshal(map[string]any{
-		"notebook": n.Path, "allow_errors": n.AllowErrors, "kernel_name": n.Kernel, "executed": n.Executed, "timeout": timeoutOf(n.Timeout),
-	})
-	if err != nil {
-		return nil, err
-	}
 	notices, notify, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -155,7 +190,7 @@ func (n Notebook) start(interpreter string, o Options) (*execution, error) {
 		return nil, err
 	}
 	defer wait.Close()
-	e := &execution{cmd: exec.Command(interpreter, "-c", executor, string(given)), relay: newRelay(o.Waiter), notices: notices, goes: goes, ended: make(chan struct{})}
+	e := &execution{cmd: exec.Command(interpreter, "-c", executor, n.given(false)), relay: newRelay(o.Waiter), notices: notices, goes: goes, ended: make(chan struct{})}
 	e.cmd.Stdin, e.cmd.Stdout, e.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	e.cmd.ExtraFiles = []*os.File{notify, wait} // 3 and 4
 	if o.Waiter != nil {

@@ -38,7 +38,7 @@ var notStarted = Exit{Code: ExitNotStarted}
 
 // Script is a program to run; see Resolve.
 type Script struct {
-	Interpreter string   // empty: $VIRTUAL_ENV's python, else python3 on PATH
+	Interpreter string   // empty: the active environment's, else python3 on PATH
 	Program     string   // executed as it is, in place of an interpreter: a launcher whose descendants run Python
 	Args        []string // the interpreter's: "train.py", "--epochs", "3", or "-m", "package.train"; or the program's
 	file        string   // of the script, where it is one that can be looked into

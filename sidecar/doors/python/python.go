@@ -15,7 +15,7 @@ import (
 // Variable names the Python that has omni_perf; it is set by the extension for the programs that it starts.
 const Variable = "OMNI_PERF_PYTHON"
 
-// OfUser is the Python that runs the user's code: the named one, else $VIRTUAL_ENV's, else python3 on PATH.
+// OfUser is the Python that runs the user's code: the named one, else that of the active environment, else python3 on PATH.
 func OfUser(named string) (string, error) {
 	if named != "" {
 		path, err := exec.LookPath(named)
@@ -30,6 +30,29 @@ func OfUser(named string) (string, error) {
 	return "", errors.New("no python3 on PATH; name the interpreter with --interpreter")
 }
 
+// Candidates are the Pythons to try for what not every one has, in that order: the named one alone, else the user's, and the one
+// beside this program, where that is another.
+func Candidates(named string) ([]string, error) {
+	first, err := OfUser(named)
+	other := beside()
+	switch {
+	case named != "" || other == "" || err == nil && folder(first) == folder(other):
+		return []string{first}, err
+	case err != nil:
+		return []string{other}, nil
+	}
+	return []string{first, other}, nil
+}
+
+// folder is what an environment's Pythons have in common: they themselves are links to the one that it was made by.
+func folder(python string) string {
+	dir := filepath.Dir(python)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
 // OfExtension is the Python that has omni_perf: the one that has called this program, else the one beside it, else the
 // user's.
 func OfExtension() string {
@@ -41,13 +64,14 @@ func Any(named string) string {
 	return cmp.Or(program(named), ofEnvironment(), beside(), onPath("python3"), onPath("python"))
 }
 
-// ofEnvironment is the Python of the virtual environment that is active; empty if none is.
+// ofEnvironment is the Python of the environment that is active, Conda's if no virtual one is; empty if none is.
 func ofEnvironment() string {
-	env := os.Getenv("VIRTUAL_ENV")
-	if env == "" {
-		return ""
+	for _, variable := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
+		if env := os.Getenv(variable); env != "" {
+			return program(filepath.Join(env, "bin", "python"))
+		}
 	}
-	return program(filepath.Join(env, "bin", "python"))
+	return ""
 }
 
 // beside is the Python in the folder of this program: both are installed into one environment.

@@ -51,7 +51,7 @@ func (s *kernelSession) Overview(_ context.Context, req *api.OverviewRequest) (*
 
 func (e *entry) row() glance.Cell {
 	return glance.Cell{
-		Number: e.ExecutionCount, Name: e.Name, Code: e.FirstLine, Outcome: e.Outcome, Headline: e.Headline,
+		Number: e.ExecutionCount, Name: e.Name, Code: e.FirstLine, Lines: e.Lines, Outcome: e.Outcome, Headline: e.Headline,
 		Duration: time.Duration(e.DurationS * float64(time.Second)), Figures: e.Figures, Output: e.Output,
 	}
 }

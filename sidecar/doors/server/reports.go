@@ -273,6 +273,7 @@ func (c *cellState) entry(length time.Duration, outcome string) entry {
 		DurationS:      length.Seconds(),
 		Outcome:        outcome,
 		FirstLine:      clipLine(glance.FirstLine(c.begin.Text)),
+		Lines:          glance.Lines(c.begin.Text),
 		StartedAt:      time.Now().Add(-length).Format(time.RFC3339),
 	}
 }

@@ -24,9 +24,10 @@ type entry struct {
 	DurationS      float64
 	Outcome        string
 	Headline       string
-	FirstLine      string // of the cell
-	StartedAt      string // RFC 3339
-	Short          bool   // below the threshold: nothing else is known of it
+	FirstLine      string   // of the cell
+	Lines          []string // of it that say something
+	StartedAt      string   // RFC 3339
+	Short          bool     // below the threshold: nothing else is known of it
 	Figures        glance.Figures
 	Output         string // id of the element of the notebook that shows the chart; empty: there is none
 }

@@ -8,7 +8,6 @@ package glance
 import (
 	"math"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
@@ -28,10 +27,11 @@ type Notebook struct {
 
 // Cell is one row.
 type Cell struct {
-	Number   int    // execution count; 0: not known
-	Name     string // as its user called it; or empty
-	Code     string // its first line that says something
-	Outcome  string // "ok", "error: ValueError"; empty: not known
+	Number   int      // execution count; 0: not known
+	Name     string   // as its user called it; or empty
+	Code     string   // its first line that says something
+	Lines    []string // all that do, by Lines: of two cells that have the same first one
+	Outcome  string   // "ok", "error: ValueError"; empty: not known
 	Duration time.Duration
 	Headline string
 	Figures  Figures
@@ -180,20 +180,3 @@ func (c *Cell) Draw(r *report.View) error {
 // otherLanguage is a magic at the top of a cell whose text is not run as Python's in this kernel: the row would claim what the
 // cell does not do.
 var otherLanguage = regexp.MustCompile(`^%%(!|bash|cmd|html|HTML|javascript|js|latex|markdown|perl|pypy|python[23]?|ruby|R|script|sh|sql|svg|SVG|system|sx|writefile|file)\b`)
-
-// FirstLine is the first line of a cell's text that says something: no comment and no magic, unless it has nothing else or
-// is not run as what it looks like.
-func FirstLine(text string) (first string) {
-	for line := range strings.Lines(text) {
-		switch line = strings.TrimSpace(line); {
-		case line == "":
-		case !strings.HasPrefix(line, "%") && !strings.HasPrefix(line, "#"):
-			return line
-		case first == "" && otherLanguage.MatchString(line):
-			return line
-		case first == "":
-			first = line
-		}
-	}
-	return first
-}

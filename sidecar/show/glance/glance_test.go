@@ -245,6 +245,40 @@ func TestTheFirstLineThatSaysSomething(t *testing.T) {
 	}
 }
 
+// Cells with the same first line are distinguished by what follows: code before comments, and of long lines the part that
+// differs. The same text that ran twice stays the same.
+func TestCellsWithTheSameFirstLine(t *testing.T) {
+	const long = "model = Sequential(Linear(512, 512), ReLU(), Linear(512, 512), ReLU(), Linear(512, 10), "
+	texts := []struct{ text, want string }{
+		{"%%time\nx = 1\n", "x = 1"},
+		{"fit(x)\nprint(1)", "fit(x) … print(1)"},
+		{"fit(x)\nprint(2)\n", "fit(x) … print(2)"},
+		{"# slow\nfit(x)\nprint(2)\nshow(3)", "fit(x) … show(3)"},
+		{"# again\nfit(y)\n", "fit(y) … # again"},
+		{"fit(y)", "fit(y)"},
+		{long + "bias=1)", "model = Sequential(Linear(512, 512), R … ear(512, 10), bias=1)"},
+		{long + "bias=2)", "model = Sequential(Linear(512, 512), R … ear(512, 10), bias=2)"},
+		{"plot(z)", "plot(z)"},
+		{"plot(z)", "plot(z)"},
+	}
+	var cells []Cell
+	for _, c := range texts {
+		cells = append(cells, Cell{Code: FirstLine(c.text), Lines: Lines(c.text)})
+	}
+	for i, got := range titles(cells) {
+		if got != texts[i].want {
+			t.Errorf("%q is called %q, want %q", texts[i].text, got, texts[i].want)
+		}
+		if n := (Notebook{Cells: cells}); !strings.Contains(n.Text(), got) || !strings.Contains(string(n.HTML()), got) || !strings.Contains(string(n.Page()), got) {
+			t.Errorf("not all tables have %q", got)
+		}
+	}
+	lines := Lines(strings.Repeat("é = 1\n", 5000))
+	if n := len(strings.Join(lines, "")); n > maxLines || n < maxLines-8 {
+		t.Errorf("%d bytes of a long text are kept", n)
+	}
+}
+
 // What all cells have kept is from the first one's begin to the last one's end, where that is known.
 func TestWhatAllCellsHaveKept(t *testing.T) {
 	n := Notebook{Cells: []Cell{{Figures: Figures{Kept: of(int64(50 << 20))}}, {}}}

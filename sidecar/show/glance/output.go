@@ -22,14 +22,14 @@ func (n Notebook) shown() (Notebook, int) {
 // the same in a notebook that is not trusted. A row leads to the output with the cell's chart.
 func (n Notebook) HTML() []byte {
 	shown, left := n.shown()
-	columns, longest := shown.columns(), shown.longest()
+	columns, longest, titles := shown.columns(), shown.longest(), titles(shown.Cells)
 	var b strings.Builder
 	b.WriteString(`<table style="font-variant-numeric:tabular-nums"><tr>`)
 	for _, c := range columns {
 		fmt.Fprintf(&b, `<th style="text-align:right">%s</th>`, c.heading)
 	}
 	b.WriteString(`<th style="text-align:left">what it ran, and where its time went</th></tr>`)
-	for _, c := range shown.Cells {
+	for row, c := range shown.Cells {
 		b.WriteString("<tr>")
 		for i, column := range columns {
 			text := esc(column.of(c))
@@ -38,7 +38,7 @@ func (n Notebook) HTML() []byte {
 			}
 			fmt.Fprintf(&b, `<td style="text-align:right;vertical-align:top;white-space:nowrap">%s</td>`, text)
 		}
-		b.WriteString(`<td style="text-align:left;vertical-align:top;overflow-wrap:anywhere">` + bar(c.share(longest)) + what(c) + "</td></tr>")
+		b.WriteString(`<td style="text-align:left;vertical-align:top;overflow-wrap:anywhere">` + bar(c.share(longest)) + what(c, titles[row]) + "</td></tr>")
 	}
 	b.WriteString("<tr>")
 	for i, column := range columns {
@@ -70,8 +70,8 @@ func bar(share float64) string {
 }
 
 // what is a cell's code, how it ended and its headline.
-func what(c Cell) string {
-	text := "<code>" + esc(c.title()) + "</code>"
+func what(c Cell, title string) string {
+	text := "<code>" + esc(title) + "</code>"
 	if t := c.trouble(); t != "" {
 		text += " <b>" + esc(t) + "</b>"
 	}
@@ -86,7 +86,7 @@ func esc(s string) string { return html.EscapeString(s) }
 // Text is the table for a terminal.
 func (n Notebook) Text() string {
 	shown, left := n.shown()
-	columns := shown.columns()
+	columns, titles := shown.columns(), titles(shown.Cells)
 	rows := [][]string{{}}
 	for _, c := range columns {
 		rows[0] = append(rows[0], c.heading)
@@ -117,9 +117,8 @@ func (n Notebook) Text() string {
 		switch {
 		case i == 0:
 		case i <= len(shown.Cells):
-			c := shown.Cells[i-1]
-			b.WriteString(c.title())
-			if t := c.trouble(); t != "" {
+			b.WriteString(titles[i-1])
+			if t := shown.Cells[i-1].trouble(); t != "" {
 				b.WriteString("  (" + t + ")")
 			}
 		default:

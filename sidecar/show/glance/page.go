@@ -39,15 +39,16 @@ func (n Notebook) Page() []byte {
 	fmt.Fprintf(&b, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src %s; base-uri 'none'; form-action 'none'">`+"\n", viewer.Allow(styles...))
 	fmt.Fprintf(&b, "<meta name=\"viewport\" content=\"width=device-width\"><title>%s – omni_perf</title>\n<style>%s</style></head><body>\n", esc(title), style)
 	fmt.Fprintf(&b, "<h1 id=\"cells\">%s</h1><p class=\"dim\">%s</p>\n", esc(title), esc(n.remarks(0)))
-	n.table(&b)
+	titles := titles(n.Cells)
+	n.table(&b, titles)
 	for i, c := range n.Cells {
-		section(&b, i, c)
+		section(&b, i, c, titles[i])
 	}
 	b.WriteString("</body></html>\n")
 	return []byte(b.String())
 }
 
-func (n Notebook) table(b *strings.Builder) {
+func (n Notebook) table(b *strings.Builder, titles []string) {
 	if len(n.Cells) == 0 {
 		return
 	}
@@ -67,7 +68,7 @@ func (n Notebook) table(b *strings.Builder) {
 			fmt.Fprintf(b, `<td class="n">%s</td>`, text)
 		}
 		fmt.Fprintf(b, `<td class="w"><progress value="%s" max="1"></progress><a href="#%s"><code>%s</code></a>%s</td></tr>`+"\n",
-			words.Fixed(c.share(longest), 3), anchor(i), esc(c.title()), c.remark())
+			words.Fixed(c.share(longest), 3), anchor(i), esc(titles[i]), c.remark())
 	}
 	b.WriteString("<tr>")
 	for i, c := range columns {
@@ -94,8 +95,8 @@ func (c Cell) remark() (text string) {
 // anchor names the section of a cell: numbers may repeat, after a restart.
 func anchor(i int) string { return fmt.Sprintf("cell-%d", i+1) }
 
-func section(b *strings.Builder, i int, c Cell) {
-	fmt.Fprintf(b, "<section id=\"%s\"><h2>%s <code>%s</code> <a href=\"#cells\" class=\"dim\">to the table</a></h2>\n", anchor(i), esc(number(c)), esc(c.title()))
+func section(b *strings.Builder, i int, c Cell, title string) {
+	fmt.Fprintf(b, "<section id=\"%s\"><h2>%s <code>%s</code> <a href=\"#cells\" class=\"dim\">to the table</a></h2>\n", anchor(i), esc(number(c)), esc(title))
 	switch {
 	case c.Chart != nil:
 		b.Write(c.Chart)

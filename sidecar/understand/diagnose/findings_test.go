@@ -571,6 +571,48 @@ func TestTheLineThatHasALockIsNamed(t *testing.T) {
 	}
 }
 
+// A fifth of a run in which awaits followed each other is a finding: at once they would take as long as one. What could not
+// be saved, or is too little, is none.
+func TestAwaitsInTurnThatAreAFifthOfARun(t *testing.T) {
+	long := func(a act) act { a.length *= 8; return a }
+	text := "async def get(n):\n    async with lock:\n        await asyncio.sleep(1)\n"
+	lock := func(turns int) func(*timeline.Builder) {
+		return func(b *timeline.Builder) {
+			line := func(line int, library, function string) timeline.NodeID {
+				node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "get", File: cellFile, Line: line, FirstLine: 1, Suspended: true}))
+				return b.Child(node, b.Frame(timeline.Frame{Function: function, File: "/usr/lib/python3.12/asyncio/" + library, Line: 1, Suspended: true}))
+			}
+			has, waits := line(3, "tasks.py", "sleep"), line(2, "locks.py", "Semaphore.acquire")
+			for i := range timeline.Nanos(turns) {
+				length := 2 * sec / timeline.Nanos(turns)
+				b.AddAwaits(0, i*length, (i+1)*length, timeline.AwaitsOther, map[timeline.NodeID]int{has: 1, waits: 9}, map[timeline.NodeID]int{has: 1})
+			}
+		}
+	}
+	two := selecting
+	two.length = 2 * sec
+	for name, c := range map[string]struct {
+		scene
+		want FindingID
+	}{
+		"awaits in turn":                    {scene{acts: []act{two, long(other)}, change: tasksAt(timeline.AwaitsOther, 4, 1, 10, 0, 2*sec)}, AwaitsInTurn},
+		"of a run of which they are little": {scene{acts: []act{selecting, long(other), long(other)}, change: tasksAt(timeline.AwaitsOther, 4, 1, 10, 0, sec)}, ""},
+		"few":                               {scene{acts: []act{two, long(other)}, change: tasksAt(timeline.AwaitsOther, 4, 1, 2, 0, 2*sec)}, ""},
+		"a semaphore of one":                {scene{acts: []act{two, long(other)}, cell: text, change: lock(10)}, TasksWait},
+		"one that is had once":              {scene{acts: []act{two, long(other)}, cell: text, change: lock(1)}, ""},
+		"at once":                           {scene{acts: []act{two, long(other)}, change: tasksAt(timeline.AwaitsOther, 4, 18, 10, 0, 2*sec)}, ""},
+	} {
+		list := Run(c.record()).Findings
+		if len(list) == 0 || list[0].ID == AwaitsInTurn || list[0].ID == TasksWait {
+			t.Errorf("%s: leads %v", name, ids(list))
+		}
+		i := slices.IndexFunc(list, func(f Finding) bool { return f.ID == AwaitsInTurn || f.ID == TasksWait })
+		if i < 0 && c.want != "" || i >= 0 && list[i].ID != c.want {
+			t.Errorf("%s: %v, want %q", name, ids(list), c.want)
+		}
+	}
+}
+
 // taking are tasks of which the loop takes another one each 10 ms for a second.
 func taking(line int) func(*timeline.Builder) {
 	var changes []func(*timeline.Builder)

@@ -15,9 +15,23 @@ const (
 	worthBlocking = timeline.Nanos(20 * time.Millisecond)
 	// besides is the share of the time of awaits that others may overlap, of those that are said to be alone.
 	besides = 0.1
+	// mostlyWaits is the share of the recording from which on tasks that wait are a finding by themselves.
+	mostlyWaits = 0.30
+	// inTurnShare and inTurnTime are what has to be saved where awaits that follow each other overlap: of less nobody
+	// would rewrite a program.
+	inTurnShare = 0.10
+	inTurnTime  = timeline.Nanos(300 * time.Millisecond)
 )
 
-// tasksWait is the line of the user's own for which many tasks waited at once while the loop had nothing to do.
+// couldOverlap reports whether it is worth a finding that so many awaits followed each other: at once they would take as
+// long as one.
+func (e *evidence) couldOverlap(took timeline.Nanos, awaits int64) bool {
+	saved := took - took/timeline.Nanos(max(awaits, 1))
+	return e.share(took) >= mostlyWaits || awaits >= manyVisits && saved >= inTurnTime && e.share(saved) >= inTurnShare
+}
+
+// tasksWait is the line of the user's own for which many tasks waited at once while the loop had nothing to do: for most of
+// the time, or for what one of them has at a time, as a lock.
 func tasksWait(e *evidence) measured {
 	if e.main.Thread == nil || e.explainedByGPUs() {
 		return nothing
@@ -32,14 +46,21 @@ func tasksWait(e *evidence) measured {
 		f := awaitFinding(a, timeline.Common(a.Where, idle))
 		f.Count, f.Against = int64(a.Most), a.Mean()
 		f.Name = e.rec.Frames[a.Function].Function
+		inTurn := false
 		if f.Call, _ = e.stacks.Awaited(a); strings.HasSuffix(f.Call.Function, ".acquire") {
 			if held := e.stacks.Held(a, lines); held != nil {
 				f.Next, f.NextTime = held.Place, held.Some
+				inTurn = held.InTurn() && e.couldOverlap(f.Time, int64(held.Begun))
 			}
 		}
 		m := e.of(f)
-		m.lost = e.share(timeline.Total(idle)) // of all waits that of these tasks is the one to look at
-		return m
+		if m.low >= mostlyWaits {
+			m.lost = e.share(timeline.Total(idle)) // of all waits that of these tasks is the one to look at
+			return m
+		}
+		if inTurn {
+			return m
+		}
 	}
 	return nothing
 }
@@ -62,7 +83,7 @@ func awaitsInTurn(e *evidence) measured {
 		if f.Call, f.Count = call, int64(a.Begun); !sleeps {
 			f.AtLeast, f.Count = true, int64(min(e.main.Entries(a.Place, origin.Requests|origin.Queries), a.Begun))
 		}
-		if f.Count < manyVisits {
+		if f.Count < manyVisits || !e.couldOverlap(f.Time, f.Count) {
 			continue
 		}
 		f.Advice, f.Against = AwaitTogether, timeline.Total(a.Alone).Seconds()/float64(f.Count)

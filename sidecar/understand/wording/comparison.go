@@ -143,6 +143,12 @@ func ComparedBy(s Sides) []string {
 	return notes
 }
 
+// DifferentPrograms says what can be said of a comparison of two programs that have nothing to do with each other.
+func DifferentPrograms(before, after string) string {
+	return fmt.Sprintf("%s and %s are different programs: they share few functions and lines, and most rows are new or gone; what can be compared is each as a whole.",
+		words.Clean(before, 80), words.Clean(after, 80))
+}
+
 // comparedFigures name what comparisons report of wholes and steps, by id.
 var comparedFigures = map[string]string{
 	"wall": "from begin to end", "gpu-busy": "GPU busy", "gpu-idle": "GPU idle",

@@ -183,6 +183,23 @@ func comparedIn(t *testing.T, html []byte) document {
 	return d
 }
 
+// Programs that have nothing to do with each other are said to be so, once; versions of one are not.
+func TestDifferentProgramsAreSaidToBeSo(t *testing.T) {
+	training, script := runs(t, twosides.Training(), 1), runs(t, twosides.Training(), 2)[0]
+	script.Targets[0].Cell = nil // of the same text and functions
+	other := sketch.CpuCell().View()
+	other.Targets[0].Cell = nil
+	for name, c := range map[string]struct {
+		after *report.View
+		want  int
+	}{"another program": {other, 1}, "the same one": {script, 0}} {
+		text := Text(pairOf(t, training, []*report.View{c.after}), 200)
+		if n := strings.Count(text, "are different programs: "); n != c.want {
+			t.Errorf("%s: it is said %d times:\n%s", name, n, text)
+		}
+	}
+}
+
 func TestAPeakThatDiffersIsInTheHeadline(t *testing.T) {
 	p := pairs(t)["same"]
 	p.Memory = &comparison.Memory{BeforeBytes: 127 << 20, AfterBytes: 242 << 20, Verdict: significance.More, AtLeast: [2]bool{true, false}}

@@ -90,7 +90,10 @@ func digestOf(p Pair) *digest {
 		sides.Assumed = *p.AssumedSpread
 	}
 	sides.StarvedBefore, sides.StarvedAfter = p.Comparison.Before.Runs[0].Starved, p.Comparison.After.Runs[0].Starved
-	c.notes = append(wording.ComparedBy(sides), runsNote("before", p.Comparison.Before), runsNote("after", p.Comparison.After))
+	if p.Unrelated() {
+		c.notes = append(c.notes, wording.DifferentPrograms(p.Comparison.Before.Name, p.Comparison.After.Name))
+	}
+	c.notes = append(append(c.notes, wording.ComparedBy(sides)...), runsNote("before", p.Comparison.Before), runsNote("after", p.Comparison.After))
 	c.summary = scene.Join(c.title, ", ") + ". " + scene.Join(c.finding, " · ")
 	return c
 }
