@@ -94,11 +94,11 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 	out := make([]Blocked, 0, len(sums))
 	turns := make(map[turn][]*Blocked)
 	for _, sum := range sums {
-		if rec.Objects[sum.Object].Kind != timeline.ObjectLock || sum.Holder.Place.Line == 0 {
+		if !rec.Objects[sum.Object].IsOfThread() || rec.Objects[sum.Object].Kind == timeline.ObjectThread || sum.Holder.Place.Line == 0 {
 			out = append(out, *sum)
 			continue
 		}
-		t := turn{sum.Process, sum.Place, sum.Holder.Place}
+		t := turn{rec.Objects[sum.Object].Kind, sum.Process, sum.Place, sum.Holder.Place}
 		turns[t] = append(turns[t], sum)
 	}
 	for _, had := range turns {
@@ -124,13 +124,14 @@ func onePeer(all []timeline.Object) []timeline.ObjectID {
 	return out
 }
 
-// turn is a line at which a lock was waited for, and the line at which another thread had it.
+// turn is a line at which a lock or a future was waited for, and the line at which another thread had it.
 type turn struct {
+	kind        timeline.ObjectKind
 	process     int
 	place, held Place
 }
 
-// inTurn sums up the waits for a lock that several threads had at one line, as those of a pool do.
+// inTurn sums up the waits for a lock that several threads had at one line, or for what they computed there, as those of a pool do.
 func inTurn(rec *timeline.Recording, had []*Blocked) Blocked {
 	slices.SortFunc(had, func(a, b *Blocked) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Object, b.Object)) })
 	sum := *had[0]

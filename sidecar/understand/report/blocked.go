@@ -54,9 +54,9 @@ func (b *builder) blocked() {
 			Connections: w.Connections,
 		}
 		switch object.Kind {
-		case timeline.ObjectFile, timeline.ObjectFolder:
+		case timeline.ObjectFile, timeline.ObjectFolder, timeline.ObjectDatabase:
 			row.Object = b.names.file(object.Name)
-		case timeline.ObjectLock, timeline.ObjectThread:
+		case timeline.ObjectLock, timeline.ObjectThread, timeline.ObjectFuture:
 			if h := object.Holder; h >= 0 && int(h) < len(b.rec.Threads) {
 				row.Object, row.Holder = clean(cmp.Or(w.Threads, b.rec.Threads[h].Name)), b.holder(w.Holder)
 			}
