@@ -19,6 +19,7 @@ var awaitedBy = map[string]map[string]timeline.Object{
 		"Semaphore.acquire":  {Call: "acquire", Kind: timeline.ObjectSemaphore},
 		"Barrier._wait":      {Call: "wait", Kind: timeline.ObjectBarrier},
 		"Barrier._enter":     {Call: "wait", Kind: timeline.ObjectBarrier},
+		"Thread.start":       {}, // until the thread runs: a moment
 		"Barrier.wait":       {Call: "wait", Kind: timeline.ObjectBarrier},
 	},
 	"/queue.py": {
@@ -50,7 +51,7 @@ func (s *session) notified(t *thread) timeline.ObjectID {
 	for i := len(t.stack) - 1; i >= 0 && t.stack[i].object.awaited != nil; i-- {
 		f = &t.stack[i]
 	}
-	if f == nil {
+	if f == nil || f.object.awaited.Kind == "" {
 		return 0
 	}
 	what := f.object.awaited

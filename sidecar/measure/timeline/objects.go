@@ -14,6 +14,8 @@ type Object struct {
 	Holder ThreadID // of a lock, who has it; of a thread that is to end, that one; of a future, who computes it; -1: not known, or not in the recording
 	// Connection counts a process's sockets with one peer, from 1 on; 0: of another kind, or there were too many to keep apart.
 	Connection int
+	// Owner is the process that has a lock of a file or a database; 0: of another kind, or not known.
+	Owner int
 }
 
 // IsOfThread reports whether it is another thread that is waited for, by its lock, to end, or for the future that it computes.
@@ -64,7 +66,7 @@ type ObjectID uint8
 
 const (
 	maxObjects = 1<<8 - 1
-	// maxFiles is how many are listed by name; from then on the folder stands for a file.
+	// maxFiles is how many are listed by name; from then on the folder stands for a file, and nobody is said to have a lock of one.
 	maxFiles = 128
 	// maxConnections is how many are kept apart; from then on a peer stands for its connections.
 	maxConnections = 64
@@ -90,6 +92,10 @@ func (o *objects) id(what Object) ObjectID {
 	}
 	if what.Kind == ObjectFile && what.Name != "" && len(o.list) > maxFiles {
 		return o.id(Object{Call: what.Call, Kind: ObjectFolder, Name: cmp.Or(path.Dir(what.Name), "/")})
+	}
+	if what.Owner > 0 && len(o.list) > maxFiles {
+		what.Owner = 0
+		return o.id(what)
 	}
 	if len(o.list) == 0 {
 		o.list, o.ids = make([]Object, 1), make(map[Object]ObjectID)

@@ -19,7 +19,7 @@ var queues = map[string]string{
 }
 
 // BlockedOn is what a thread waited for in a system call: "recv from 10.0.0.5:5432 (PostgreSQL)", "fsync of ~/ckpt.pt";
-// or who had a lock, or was to end.
+// who had a lock, or was to end; or what other threads were to do.
 func BlockedOn(call, kind, object string) string {
 	switch timeline.ObjectKind(kind) {
 	case timeline.ObjectLock:
@@ -59,7 +59,7 @@ func BlockedOn(call, kind, object string) string {
 		}
 		return "end of process '" + object + "'"
 	case timeline.ObjectDatabase:
-		return "SQLite database " + cmp.Or(object, "that is locked")
+		return "lock of " + cmp.Or(object, "a database") + " (SQLite)"
 	case timeline.ObjectFolder:
 		object = "files in " + cmp.Or(object, "a folder")
 	case timeline.ObjectPipe, timeline.ObjectSocket, timeline.ObjectFile:
