@@ -20,10 +20,12 @@ type blocked struct {
 	count  map[string]int               // of sockets, by their peer
 	links  map[timeline.ObjectID]bool   // those that are connections
 	masked *bool                        // names are not to be kept; nil: not looked up
-	spent  time.Duration                // reading the tables of sockets and of locks
+	spent  time.Duration                // reading the tables of sockets
 	// locks are those of files, when they were last read; reading is where the next ones come from, nil: they are not being read.
 	locks   lockTable
 	reading chan lockTable
+	// lockSpent is the time that went to reading them.
+	lockSpent time.Duration
 }
 
 // peer is whom a socket is connected to, and the number of the socket among those with this peer.
@@ -41,7 +43,7 @@ const (
 	// probeConnection is the most between two questions what a thread waits for that is blocked on a connection, for each thread
 	// that there is: all together are asked about so often, at some 20 µs.
 	probeConnection = int64(8 * time.Millisecond)
-	// The tables of sockets and of locks may take so long in all: one of TCP takes milliseconds, however few there are.
+	// The tables of sockets may take so long in all, and as long those of locks: one of TCP takes milliseconds, however few there are.
 	tablesShare = 0.002
 	tablesFirst = 50 * time.Millisecond
 )
@@ -186,7 +188,7 @@ func (s *session) object(t *thread, name, link string, fd int) timeline.ObjectID
 func (s *session) peer(link string, fd int) peer {
 	b := &s.blocked
 	p, known := b.peers[link]
-	late := !b.masks() && s.lateLooking()
+	late := !b.masks() && s.tooDear(b.spent)
 	if known && (late || !p.late) {
 		return p
 	}
@@ -201,7 +203,7 @@ func (s *session) peer(link string, fd int) peer {
 
 // lookUp reads the name of a socket's peer in the tables of sockets; empty where they have none.
 func (s *session) lookUp(link string, fd int) (name string) {
-	defer s.looking(time.Now())
+	defer charge(&s.blocked.spent, time.Now())
 	inode := strings.TrimSuffix(strings.TrimPrefix(link, "socket:["), "]")
 	if table := s.p.kernel.table(fd); table != "" {
 		name, _ = endpoint(s.p.kernel.sockets(table), inode)
@@ -209,13 +211,13 @@ func (s *session) lookUp(link string, fd int) (name string) {
 	return name
 }
 
-// lateLooking reports whether the share of the time has been spent in which the system's tables are read.
-func (s *session) lateLooking() bool {
-	return s.blocked.spent > tablesFirst+time.Duration(tablesShare*float64(s.at-s.begun))
+// tooDear reports whether the share of the time has been spent in which tables of one kind are read.
+func (s *session) tooDear(spent time.Duration) bool {
+	return spent > tablesFirst+time.Duration(tablesShare*float64(s.at-s.begun))
 }
 
-// looking charges for a look at the system's tables.
-func (s *session) looking(began time.Time) { s.blocked.spent += time.Since(began) }
+// charge adds the time that has passed.
+func charge(spent *time.Duration, began time.Time) { *spent += time.Since(began) }
 
 // masks reports whether names are not to be kept.
 func (b *blocked) masks() bool {

@@ -101,11 +101,11 @@ func (s *session) fileLocks(t *thread) []fileLock {
 	select {
 	case read := <-b.reading: // nil where nothing is being read: never ready
 		b.locks, b.reading = read, nil
-		b.spent += read.took
+		b.lockSpent += read.took
 	default:
 	}
 	known := b.locks.at >= since && b.locks.at > 0
-	late := s.lateLooking()
+	late := s.tooDear(b.lockSpent)
 	t.session.asks = !known && !late
 	if b.reading == nil && s.at-since >= longWait && !(known && s.at-b.locks.at < locksFor) && !late {
 		reading, at, k := make(chan lockTable, 1), s.at, s.p.kernel
@@ -131,7 +131,7 @@ type lockTable struct {
 
 const (
 	longWait = int64(50 * time.Millisecond) // from which on it is looked up who has a file's lock
-	locksFor = int64(time.Second)           // for which what was read is used
+	locksFor = int64(10 * time.Second)      // after which they are read again for a wait that goes on: the share of the time is for new ones
 )
 
 // lockedBy is the process that has the lock for which a thread is blocked in flock or fcntl; 0: it is not known.
@@ -161,7 +161,7 @@ func (s *session) database(t *thread, a activity) timeline.ObjectID {
 	if locks == nil {
 		return 0
 	}
-	defer s.looking(time.Now())
+	defer charge(&s.blocked.lockSpent, time.Now())
 	what, ok := lockedDatabase(locks, s.p.kernel.files(), s.p.pid, s.p.kernel.link)
 	if !ok {
 		return 0
@@ -174,8 +174,8 @@ func (s *session) database(t *thread, a activity) timeline.ObjectID {
 	return on
 }
 
-// lockedDatabase is the one database of the process that another has locked, or of several that other connections of its own have; ok is
-// false where none is locked.
+// lockedDatabase is the database of the process that another process has locked, else one that the process itself has; ok is false where none is
+// locked. It has no name where it may be one of several.
 func lockedDatabase(locks []fileLock, files []openFile, self int, path func(fd int) string) (what timeline.Object, ok bool) {
 	open := make(map[fileNumber]string)
 	for _, f := range files {

@@ -1,4 +1,6 @@
-"""Waits for a socket, for one with a time limit, for a pipe, a lock of a file, a Unix socket and a process, and prints how long each took.
+"""Waits for a socket, for one with a time limit, for a pipe, a lock of a file, a Unix socket and a process.
+
+It prints how long each took.
 
 Its arguments: a folder for its file and its socket.
 """

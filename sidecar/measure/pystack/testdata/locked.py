@@ -1,4 +1,6 @@
-"""Waits for locks of files and of databases that another process has, and prints how long each took and which process had it.
+"""Waits for locks of files and of databases that another process has.
+
+It prints how long each took and which process had it.
 
 Its argument: a folder.
 """
