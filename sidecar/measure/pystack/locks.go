@@ -157,7 +157,7 @@ func (s *session) lookAtLocks() {
 	kept := s.locks.waiting[:0]
 	for _, t := range s.locks.waiting {
 		ts := &t.session
-		if ts.leaf != leafLock || ts.lock.lock.Addr == 0 || s.p.threads[t.addr] != t {
+		if ts.state != timeline.StateWaiting || ts.leaf != leafLock || ts.lock.lock.Addr == 0 || s.p.threads[t.addr] != t {
 			ts.lock.listed = false
 			continue
 		}
