@@ -185,6 +185,7 @@ def _blocked(names: _Names) -> list[Row]:
             "longest_s": _seconds(row["longest_ns"]),
             "times": row["times"],
             "connections": row.get("connections"),
+            "owner_pid": row.get("owner_pid"),
             "process": names.process(row["process"]),
             **_holder(names, row.get("holder")),
         }

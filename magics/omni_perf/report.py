@@ -129,8 +129,8 @@ class Report:
                       process: your own lines
         functions     function, file, line, kind, self_s, total_s, incomplete_s, state_s, process
         blocked       file, line, function, text, call, kind, object, blocked_s, main_s, longest_s,
-                      times, connections, process, holder_file, holder_line, held_s: what threads were
-                      blocked on in system calls, by locks, and joining others
+                      times, connections, owner_pid, process, holder_file, holder_line, held_s: what
+                      threads were blocked on in system calls, and for other threads and processes
         memory        file, line, function, text, grown_bytes, uncertain_bytes, at_peak_bytes,
                       process: growth of resident memory; memory_functions: by function
         gpu_memory    device, file, line, function, text, grown_bytes, uncertain_bytes, process:

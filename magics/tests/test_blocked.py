@@ -75,6 +75,57 @@ def test_the_thread_that_a_line_waited_for_is_said() -> None:
     assert "lock held by 'loader'" in ran.plain and "end of thread 'sleeper'" in ran.plain, ran.plain
 
 
+WAITS = """\
+%%omni_perf
+done = threading.Event()
+threading.Timer(0.5, done.set).start()
+done.wait()
+import queue
+numbers = queue.Queue()
+threading.Timer(0.5, numbers.put, (1,)).start()
+numbers.get()
+"""
+
+
+def test_events_and_queues_are_said() -> None:
+    with Kernel() as kernel:
+        kernel.run(LOCKS)
+        ran = kernel.run(WAITS)
+        rows = {row["line"]: row for row in blocked(kernel)}
+    event, get = rows[4], rows[8]
+    assert (event["kind"], event["call"], get["kind"], get["call"]) == ("event", "wait", "queue", "get")
+    assert 0.4 < event["blocked_s"] < 0.6 and 0.4 < get["blocked_s"] < 0.6
+    assert "Event to be set" in ran.plain and "queue.Queue.get: the queue is empty" in ran.plain, ran.plain
+
+
+DATABASE = """\
+import os, sqlite3, subprocess, sys, tempfile, omni_perf
+path = os.path.join(tempfile.mkdtemp(), "x.db")
+mine = sqlite3.connect(path, timeout=30)
+mine.execute("create table t (a)")
+mine.commit()
+code = '''
+import sqlite3, sys, time
+theirs = sqlite3.connect(sys.argv[1])
+theirs.execute("begin exclusive")
+print(1, flush=True)
+time.sleep(1)
+'''
+other = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE)
+other.stdout.readline()
+"""
+
+
+def test_the_process_that_has_a_database_is_said() -> None:
+    with Kernel() as kernel:
+        kernel.run(DATABASE)
+        ran = kernel.run("%%omni_perf\nmine.execute('insert into t values (1)')\n")
+        pid = int(kernel.run("other.pid").result or 0)
+        [row] = [row for row in blocked(kernel) if row["kind"] == "database"]
+    assert row["object"].endswith("/x.db") and row["owner_pid"] == pid and 0.5 < row["blocked_s"] < 1.2, row
+    assert f"process {pid} had it" in ran.plain, ran.plain
+
+
 def test_addresses_are_left_out_where_that_is_asked_for() -> None:
     with Kernel({"OMNI_PERF_MASK_WAITS": "1"}) as kernel:
         kernel.run(SET_UP)

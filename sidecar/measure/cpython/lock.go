@@ -25,11 +25,12 @@ const (
 )
 
 // What a with statement leaves on its frame's stack leads to what it has entered: PyCFunctionObject.m_ml and m_self (cpython/methodobject.h),
-// PyMethodObject.im_func and im_self (cpython/classobject.h), PyDescrObject.d_name (cpython/descrobject.h),
+// PyMethodObject.im_func and im_self (cpython/classobject.h), PyDescrObject.d_type and d_name (cpython/descrobject.h),
 // PyFunctionObject.func_name (cpython/funcobject.h).
 const (
 	boundFunction  = 16
 	boundTo        = 24
+	descriptorType = 16
 	descriptorName = 24
 	functionName   = 32
 
@@ -106,6 +107,29 @@ func (o *Objects) Entered(stack []uint64, yield func(i int, l Lock)) {
 		if l, ok := o.Lock(value); ok {
 			yield(i, l)
 		}
+	}
+}
+
+// Class is the name of the class that an object is of, or that a method belongs to; empty if it cannot be read.
+func (o *Objects) Class(object uint64) string {
+	if !mayBeObject(object) {
+		return ""
+	}
+	switch name := o.TypeName(object); name {
+	case "builtin_function_or_method":
+		self, err := ReadWord(o.mem, object+boundTo)
+		if err != nil || !mayBeObject(self) {
+			return ""
+		}
+		return o.TypeName(self)
+	case "method_descriptor":
+		class, err := ReadWord(o.mem, object+descriptorType)
+		if err != nil {
+			return ""
+		}
+		return o.nameOf(class)
+	default:
+		return name
 	}
 }
 

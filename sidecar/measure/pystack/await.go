@@ -37,6 +37,7 @@ const (
 	// nobody has, in the sense of a lock's holder.
 	roleNotified
 	roleJoins // waits for another thread's end
+	roleWorks // runs the function of a future, in a thread of a pool
 )
 
 // roleOf returns it by asyncio's names.
@@ -55,12 +56,14 @@ func roleOf(function, file string) role {
 		return roleNotified
 	case strings.HasSuffix(file, "/threading.py") && (function == "Thread.join" || function == "Thread._wait_for_tstate_lock"):
 		return roleJoins
+	case strings.HasSuffix(file, "/concurrent/futures/thread.py") && function == "_WorkItem.run":
+		return roleWorks
 	}
 	return roleOther
 }
 
 // ofLoop reports whether it is of an event loop.
-func (r role) ofLoop() bool { return r != roleOther && r != roleNotified && r != roleJoins }
+func (r role) ofLoop() bool { return r != roleOther && r < roleNotified }
 
 // maxAwaits bounds the coroutines of one chain: of a longer one nothing is shown, as its
 // innermost is not known. Of more than keptWhole the outermost and the innermost are kept.

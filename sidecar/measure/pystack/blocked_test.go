@@ -63,7 +63,7 @@ func TestNamesOfWhatIsWaitedForAreLeftOut(t *testing.T) {
 	retry.Again(t, func(t *retry.Attempt) {
 		got, _ := blockedIn(t, python)
 		names := slices.Sorted(maps.Keys(got))
-		want := []string{"accept socket ", "flock file ", "poll socket ", "read pipe ", "recv socket "}
+		want := []string{"accept socket ", "flock file ", "poll socket ", "read pipe ", "recv socket ", "select pipe ", "wait process sleep"}
 		if !slices.Equal(names, want) {
 			t.Errorf("%q, want %q", names, want)
 		}

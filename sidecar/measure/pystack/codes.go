@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 const maxCodes = 1 << 16 // cached code objects; beyond, the cache starts anew
@@ -13,6 +14,7 @@ type codeObject struct {
 	*cpython.Code
 	operations map[int32]operation // of the instructions looked at
 	role       role
+	awaited    *timeline.Object // what a thread waits for in it by a condition; nil: nothing
 	loads      loads
 	locals     map[string]int    // numbers of the local variables looked for; -1 for none of that name
 	handlers   *cpython.Handlers // of exceptions; nil: not looked at
@@ -57,7 +59,7 @@ func (c *codeCache) get(addr uint64) (*codeObject, error) {
 		return nil, err
 	}
 	code := &codeObject{
-		Code: read, role: roleOf(read.Function, read.File), loads: loadsOf(read.Function, read.File), nameless: strings.HasPrefix(read.Function, "<"),
+		Code: read, role: roleOf(read.Function, read.File), awaited: awaitedIn(read.Function, read.File), loads: loadsOf(read.Function, read.File), nameless: strings.HasPrefix(read.Function, "<"),
 		read: c.reads, born: c.epoch, epoch: c.epoch, generation: c.generation,
 	}
 	c.keep(code)

@@ -129,6 +129,10 @@ func (k imageKernel) faults(int) int64              { return -1 }
 func (k imageKernel) link(int) string               { return "" }
 func (k imageKernel) table(int) string              { return "" }
 func (k imageKernel) sockets(string) []byte         { return nil }
+func (k imageKernel) command(int) string            { return "" }
+func (k imageKernel) locks() []byte                 { return nil }
+func (k imageKernel) file(int) (fileNumber, bool)   { return fileNumber{}, false }
+func (k imageKernel) files() []openFile             { return nil }
 func (k imageKernel) forget(int)                    {}
 
 // WriteTo writes the image's file.

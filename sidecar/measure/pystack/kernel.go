@@ -19,7 +19,7 @@ type activity struct {
 	known   bool
 	running bool      // on a CPU, or waiting for one
 	syscall int       // system call it is blocked in; -1 none, as in a page fault
-	args    [2]uint64 // the call's first arguments
+	args    [4]uint64 // the call's first arguments
 	letter  byte      // of the state in /proc/PID/stat where the system call is not known; 0 otherwise
 }
 
@@ -49,6 +49,14 @@ type kernel interface {
 	table(fd int) string
 	// sockets are the lines of one of the tables of its network, below /proc/PID/net; nil unknown.
 	sockets(table string) []byte
+	// command is the name of another process, by its id in the target's pid namespace; empty unknown.
+	command(pid int) string
+	// locks are the lines of /proc/locks; nil unknown.
+	locks() []byte
+	// file identifies what a file descriptor of the process stands for.
+	file(fd int) (fileNumber, bool)
+	// files are the process's regular files.
+	files() []openFile
 	// forget gives back what is held open of a thread; 0: of the process.
 	forget(tid int)
 }
@@ -232,6 +240,55 @@ func (k *procKernel) sockets(table string) []byte {
 	return text
 }
 
+func (k *procKernel) command(pid int) string {
+	if k.nested == nil || *k.nested {
+		return ""
+	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return asName(name)
+}
+
+func (k *procKernel) locks() []byte {
+	text, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+func (k *procKernel) file(fd int) (fileNumber, bool) {
+	var st unix.Stat_t
+	if unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", k.pid, fd), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return fileNumber{}, false
+	}
+	return fileNumber{fmt.Sprintf("%02x:%02x", unix.Major(st.Dev), unix.Minor(st.Dev)), st.Ino}, true
+}
+
+// maxFiles bounds the descriptors that are looked at for a database.
+const maxFiles = 1 << 10
+
+func (k *procKernel) files() (out []openFile) {
+	folder, err := os.Open(fmt.Sprintf("/proc/%d/fd", k.pid))
+	if err != nil {
+		return nil
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(maxFiles)
+	for _, name := range names {
+		fd, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if file, ok := k.file(fd); ok {
+			out = append(out, openFile{fd, file})
+		}
+	}
+	return out
+}
+
 func isGone(err error) bool { return err == unix.ENOENT || err == unix.ESRCH }
 
 func (k *procKernel) forget(tid int) {
@@ -314,5 +371,10 @@ func (k *procKernel) comm(tid int) string {
 	if err != nil {
 		return ""
 	}
-	return strings.ToValidUTF8(strings.TrimSuffix(string(b), "\n"), "\uFFFD")
+	return asName(b)
+}
+
+// asName is the text of a file that has a name.
+func asName(text []byte) string {
+	return strings.ToValidUTF8(strings.TrimSuffix(string(text), "\n"), "\uFFFD")
 }

@@ -21,7 +21,14 @@ type locks struct {
 	waiting []*thread       // for locks
 	at      int64           // when who has these was last looked at
 	spent   time.Duration   // CPU time, looking for them
+	named   objectSet       // what is waited for of a thread that is known
 }
+
+// objectSet is a set of what threads wait for.
+type objectSet [4]uint64
+
+func (s *objectSet) add(id timeline.ObjectID)      { s[id/64] |= 1 << (id % 64) }
+func (s *objectSet) has(id timeline.ObjectID) bool { return s[id/64]>>(id%64)&1 != 0 }
 
 // held says who was found to have a lock.
 type held struct {
@@ -64,16 +71,20 @@ const (
 	topOfStack     = 6       // values there that a call is made of
 )
 
-// lockOf is the lock that a thread waits for which is blocked at futex, as something that somebody has; 0: that is not known.
+// lockOf is the lock, or what is made of locks, that a thread waits for which is blocked at futex; 0: that is not known.
 func (s *session) lockOf(t *thread, futex uint64) timeline.ObjectID {
 	w, n := &t.session.lock, len(t.stack)
-	if n == 0 || t.session.truncated || t.session.idle || t.stack[n-1].object.role == roleNotified || s.locks.dear(s.at-s.begun) {
+	if n == 0 || t.session.truncated || t.session.idle || s.locks.dear(s.at-s.begun) {
 		w.lock = cpython.Lock{}
 		return 0
 	}
 	began := timeline.ThreadCPU()
 	defer func() { s.locks.spent += timeline.ThreadCPU() - began }()
-	if t.stack[n-1].object.role == roleJoins {
+	switch t.stack[n-1].object.role {
+	case roleNotified:
+		w.lock = cpython.Lock{}
+		return s.notified(t)
+	case roleJoins:
 		w.lock = cpython.Lock{}
 		return s.joined(&t.stack[n-1])
 	}
@@ -117,7 +128,9 @@ func (s *session) ofThread(call string, kind timeline.ObjectKind, t *thread) tim
 	if !t.session.known || t.session.excluded {
 		return 0
 	}
-	return s.sink.Object(timeline.Object{Call: call, Kind: kind, Holder: t.session.id})
+	on := s.sink.Object(timeline.Object{Call: call, Kind: kind, Holder: t.session.id})
+	s.locks.named.add(on)
+	return on
 }
 
 // dear reports whether the locks' share of the time has been spent.
@@ -125,13 +138,14 @@ func (l *locks) dear(so int64) bool {
 	return l.spent > locksFirst+time.Duration(locksShare*float64(so))
 }
 
-// held is the lock that a thread waits for, as something that somebody has; 0: nobody is known to have it.
+// held is the lock that a thread waits for, as something that somebody has, as far as that is known.
 func (s *session) held(t *thread) timeline.ObjectID {
-	h := s.holder(t.session.lock.lock)
-	if h == nil || h == t {
-		return 0
+	if h := s.holder(t.session.lock.lock); h != nil && h != t {
+		if on := s.ofThread("lock", timeline.ObjectLock, h); on != 0 {
+			return on
+		}
 	}
-	return s.ofThread("lock", timeline.ObjectLock, h)
+	return s.sink.Object(timeline.Object{Call: "lock", Kind: timeline.ObjectLock, Holder: -1})
 }
 
 // lookAtLocks asks again who has the locks that are waited for: that changes without a trace in those that wait.
@@ -143,7 +157,7 @@ func (s *session) lookAtLocks() {
 	kept := s.locks.waiting[:0]
 	for _, t := range s.locks.waiting {
 		ts := &t.session
-		if ts.leaf != leafLock || ts.lock.lock.Addr == 0 || s.p.threads[t.addr] != t {
+		if ts.state != timeline.StateWaiting || ts.leaf != leafLock || ts.lock.lock.Addr == 0 || s.p.threads[t.addr] != t {
 			ts.lock.listed = false
 			continue
 		}

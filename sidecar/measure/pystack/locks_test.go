@@ -26,7 +26,7 @@ func TestWhoHasALock(t *testing.T) {
 			rec := recordAnswer(t, exec.Command(python.Path, "-c", string(source)), &want)
 			for _, thread := range rec.Threads {
 				for _, s := range thread.Spans {
-					if on := rec.Objects[s.On]; s.On != 0 && thread.Main && on.IsOfThread() && (on.Kind == timeline.ObjectLock || rec.Threads[on.Holder].Name == "is joined") {
+					if on := rec.Objects[s.On]; s.On != 0 && thread.Main && on.IsOfThread() && on.Holder >= 0 && (on.Kind == timeline.ObjectLock || rec.Threads[on.Holder].Name == "is joined") {
 						got[rec.Threads[on.Holder].Name] += (s.End - s.Start).Seconds()
 					}
 				}

@@ -120,7 +120,7 @@ func (s *session) probe(t *thread, g *gilGroup) {
 		ts.probeEvery = 0 // it soon runs
 	}
 	switch { // it may wait for another at the same line by now
-	case c.on != 0 && c.leaf == leafLock:
+	case s.locks.named.has(c.on), ts.asks:
 		ts.probeEvery = min(ts.probeEvery, probeWaiter)
 	case s.blocked.links[c.on]:
 		ts.probeEvery = min(ts.probeEvery, probeConnection*int64(len(g.threads)))

@@ -67,6 +67,7 @@ type threadSession struct {
 	on         timeline.ObjectID
 	lock       lockWait // that it was last found to wait for
 	leaf       string
+	asks       bool // who has the lock of a file that it waits for
 
 	probeAt    int64          // CLOCK_MONOTONIC from which the kernel is asked again
 	probeEvery int64          // nanoseconds between; grows while the answer stays

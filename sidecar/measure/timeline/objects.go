@@ -11,13 +11,17 @@ type Object struct {
 	Call   string // "recv", "fsync"
 	Kind   ObjectKind
 	Name   string   // of a file its path, of a socket its peer; empty: not known, or not to be shown
-	Holder ThreadID // of a lock, who has it; of a thread that is to end, that one; -1: not in the recording
+	Holder ThreadID // of a lock, who has it; of a thread that is to end, that one; of a future, who computes it; -1: not known, or not in the recording
 	// Connection counts a process's sockets with one peer, from 1 on; 0: of another kind, or there were too many to keep apart.
 	Connection int
+	// Owner is the process that has a lock of a file or a database; 0: of another kind, or not known.
+	Owner int
 }
 
-// IsOfThread reports whether it is another thread that is waited for, by its lock or to end.
-func (o *Object) IsOfThread() bool { return o.Kind == ObjectLock || o.Kind == ObjectThread }
+// IsOfThread reports whether it is another thread that is waited for, by its lock, to end, or for the future that it computes.
+func (o *Object) IsOfThread() bool {
+	return o.Kind == ObjectLock || o.Kind == ObjectThread || o.Kind == ObjectFuture
+}
 
 // renumbered are objects with the new indices of the threads that they are of; -1 where one was left out.
 func renumbered(all []Object, threads func(int) int) []Object {
@@ -30,22 +34,31 @@ func renumbered(all []Object, threads func(int) int) []Object {
 	return out
 }
 
-// ObjectKind is what a file descriptor stands for, a lock of the interpreter's, or a thread.
+// ObjectKind is what a file descriptor stands for, one of the standard library's means to wait for threads, a thread or a process.
 type ObjectKind string
 
 // The kinds. A folder stands for files in it, where there are too many to list.
 const (
-	ObjectFile   ObjectKind = "file"
-	ObjectFolder ObjectKind = "folder"
-	ObjectSocket ObjectKind = "socket"
-	ObjectPipe   ObjectKind = "pipe"
-	ObjectLock   ObjectKind = "lock"
-	ObjectThread ObjectKind = "thread"
+	ObjectFile      ObjectKind = "file"
+	ObjectFolder    ObjectKind = "folder"
+	ObjectSocket    ObjectKind = "socket"
+	ObjectPipe      ObjectKind = "pipe"
+	ObjectLock      ObjectKind = "lock"
+	ObjectThread    ObjectKind = "thread"
+	ObjectFuture    ObjectKind = "future"
+	ObjectEvent     ObjectKind = "event"
+	ObjectCondition ObjectKind = "condition"
+	ObjectSemaphore ObjectKind = "semaphore"
+	ObjectBarrier   ObjectKind = "barrier"
+	ObjectQueue     ObjectKind = "queue" // of threads
+	ObjectProcess   ObjectKind = "process"
+	ObjectDatabase  ObjectKind = "database" // of SQLite
 )
 
 // ObjectKinds lists them.
 func ObjectKinds() []ObjectKind {
-	return []ObjectKind{ObjectFile, ObjectFolder, ObjectSocket, ObjectPipe, ObjectLock, ObjectThread}
+	return []ObjectKind{ObjectFile, ObjectFolder, ObjectSocket, ObjectPipe, ObjectLock, ObjectThread, ObjectFuture, ObjectEvent,
+		ObjectCondition, ObjectSemaphore, ObjectBarrier, ObjectQueue, ObjectProcess, ObjectDatabase}
 }
 
 // ObjectID indexes Recording.Objects; 0: not known.
@@ -53,7 +66,7 @@ type ObjectID uint8
 
 const (
 	maxObjects = 1<<8 - 1
-	// maxFiles is how many are listed by name; from then on the folder stands for a file.
+	// maxFiles is how many are listed by name; from then on the folder stands for a file, and nobody is said to have a lock of one.
 	maxFiles = 128
 	// maxConnections is how many are kept apart; from then on a peer stands for its connections.
 	maxConnections = 64
@@ -79,6 +92,10 @@ func (o *objects) id(what Object) ObjectID {
 	}
 	if what.Kind == ObjectFile && what.Name != "" && len(o.list) > maxFiles {
 		return o.id(Object{Call: what.Call, Kind: ObjectFolder, Name: cmp.Or(path.Dir(what.Name), "/")})
+	}
+	if what.Owner > 0 && len(o.list) > maxFiles {
+		what.Owner = 0
+		return o.id(what)
 	}
 	if len(o.list) == 0 {
 		o.list, o.ids = make([]Object, 1), make(map[Object]ObjectID)

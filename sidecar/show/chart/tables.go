@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -222,7 +223,7 @@ func linesTable(r *report.View, duration float64) table {
 	return t
 }
 
-// blockedTable ranks what threads of the program were blocked on in system calls, for locks and for other threads.
+// blockedTable ranks what threads of the program were blocked on in system calls, and for other threads and processes.
 func blockedTable(r *report.View, duration float64) table {
 	t := table{heading: "What threads were blocked on", note: "by your own lines, the main thread's first"}
 	list := slices.Clone(r.Blocked)
@@ -243,6 +244,9 @@ func blockedTable(r *report.View, duration float64) table {
 		if w.Holder != nil {
 			rw.hint, rw.keeps = labels.Join(heldAt(r, w), rw.hint), true
 		}
+		if w.OwnerPID > 0 {
+			rw.hint, rw.keeps = labels.Join(lockedBy(r, w), rw.hint), true
+		}
 		if w.Connections > 1 {
 			rw.hint, rw.keeps = labels.Join(rw.hint, words.Count(int64(w.Connections))+" connections"), true
 		}
@@ -261,6 +265,14 @@ func heldAt(r *report.View, w *report.Blocked) string {
 		text = "it was mostly at " + linePlace(r, w.Holder.File, w.Holder.Line)
 	}
 	return labels.Join(text, labels.Code(r.Text(w.Holder.File, w.Holder.Line)))
+}
+
+// lockedBy is the process that had the lock of a file or a database.
+func lockedBy(r *report.View, w *report.Blocked) string {
+	if r.Processes[w.Process].PID == w.OwnerPID {
+		return "the process itself had it"
+	}
+	return "process " + strconv.Itoa(w.OwnerPID) + " had it"
 }
 
 // awaitsTable ranks the lines at which tasks of event loops waited. Where no two waited at once,

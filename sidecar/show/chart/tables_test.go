@@ -379,6 +379,34 @@ func TestWhoHadALock(t *testing.T) {
 	}
 }
 
+// Of the lock of a file or a database it is said which process had it.
+func TestWhichProcessHadALock(t *testing.T) {
+	const s = timeline.Nanos(time.Second)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
+		r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
+	})
+	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
+	for i, owner := range []int{8, 7} {
+		at := timeline.Nanos(i) * 6 * s
+		b.Set(main, at, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "/home/ann/app.py", Line: 2 + i, FirstLine: 1})), timeline.StateWaiting, false)
+		b.SetWait(main, at, timeline.WaitSleep, b.Object(timeline.Object{Call: "sleep", Kind: timeline.ObjectDatabase, Name: "/home/ann/x.db", Owner: owner}))
+	}
+	r, err := report.Build(b.Snapshot(10*s), nil, report.Options{Home: "/home/ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, row := range blockedTable(r, 10).rows {
+		got = append(got, row.name+" | "+row.aside+" | "+row.hint)
+	}
+	want := []string{"lock of ~/x.db (SQLite) | app.py:2 | process 8 had it", "lock of ~/x.db (SQLite) | app.py:3 | the process itself had it"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Lines while which ran the memory grew by much have a table; a program that only imports has none.
 func TestGrowthOfResidentMemory(t *testing.T) {
 	const s, mb = timeline.Nanos(time.Second), int64(1 << 20)

@@ -135,22 +135,25 @@ func (m *maker) functions() Table {
 }
 
 func (m *maker) blocked() Table {
-	t := Table{Name: "blocked", About: "what threads were blocked on in system calls, for locks, and for other threads' end, by the innermost line of your own", Columns: concat(
-		placeColumns, []Column{textColumn, {"call", "the system call"}, {"kind", "of what it waited for: file, folder (of files), socket, pipe, lock, thread"},
-			{"object", "a file's path, a socket's peer, the thread that had the lock or was to end"}, {"blocked_s", "seconds for which threads were blocked, summed over them"},
-			{"main_s", "of it, of the thread that runs the cell, or of the process's main thread"}, {"longest_s", "seconds at once"}, {"times", "how often, as far as readings show"}, {"connections", "how many sockets with this peer, where they could be kept apart"}, {"process", "whose threads they were"},
+	t := Table{Name: "blocked", About: "what threads were blocked on in system calls, for locks, and for other threads and processes, by the innermost line of your own", Columns: concat(
+		placeColumns, []Column{textColumn, {"call", "the system call"}, {"kind", "of what it waited for: file, folder (of files), socket, pipe, lock, thread, future, event, condition, semaphore, barrier, queue (of threads), process, database"},
+			{"object", "a file's path, a socket's peer, the thread that had the lock, was to end or computed the future, the name of the process that was to end"}, {"blocked_s", "seconds for which threads were blocked, summed over them"},
+			{"main_s", "of it, of the thread that runs the cell, or of the process's main thread"}, {"longest_s", "seconds at once"}, {"times", "how often, as far as readings show"}, {"connections", "how many sockets with this peer, where they could be kept apart"}, {"owner_pid", "the process that had the lock of a file or a database"}, {"process", "whose threads they were"},
 			{"holder_file", "where that thread was for most of the time, by the innermost line of your own"}, {"holder_line", "its number"}, {"held_s", "seconds of the wait in which it was there"}})}
 	for i := range m.Blocked {
 		w := &m.Blocked[i]
-		holder, connections := []any{nil, nil, nil}, any(nil)
+		holder, connections, owner := []any{nil, nil, nil}, any(nil), any(nil)
 		if h := w.Holder; h != nil {
 			holder = []any{m.FileName(&h.File), h.Line, report.Seconds(h.HeldNS)}
 		}
 		if w.Connections > 0 {
 			connections = w.Connections
 		}
+		if w.OwnerPID > 0 {
+			owner = w.OwnerPID
+		}
 		t.Rows = append(t.Rows, concat(m.place(&w.File, &w.Line, w.Function), []any{m.text(&w.File, &w.Line), w.Call, w.Kind, w.Object,
-			report.Seconds(w.BlockedNS), report.Seconds(w.MainNS), report.Seconds(w.LongestNS), w.Times, connections, m.process(w.Process)}, holder))
+			report.Seconds(w.BlockedNS), report.Seconds(w.MainNS), report.Seconds(w.LongestNS), w.Times, connections, owner, m.process(w.Process)}, holder))
 	}
 	return t
 }

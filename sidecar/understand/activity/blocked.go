@@ -3,6 +3,7 @@ package activity
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
@@ -48,7 +49,9 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 		var goesOn *Blocked      // the span before was of this one …
 		var on timeline.ObjectID // … and of this object
 		var end, since timeline.Nanos
-		for _, span := range t.Spans {
+		whole := wholeWaits(t.Spans, rec.Objects)
+		for i, span := range t.Spans {
+			span.On = whole[i]
 			if span.On == 0 || int(span.On) >= len(rec.Objects) || t.Internal {
 				continue
 			}
@@ -94,11 +97,11 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 	out := make([]Blocked, 0, len(sums))
 	turns := make(map[turn][]*Blocked)
 	for _, sum := range sums {
-		if rec.Objects[sum.Object].Kind != timeline.ObjectLock || sum.Holder.Place.Line == 0 {
+		if !rec.Objects[sum.Object].IsOfThread() || rec.Objects[sum.Object].Kind == timeline.ObjectThread || sum.Holder.Place.Line == 0 {
 			out = append(out, *sum)
 			continue
 		}
-		t := turn{sum.Process, sum.Place, sum.Holder.Place}
+		t := turn{rec.Objects[sum.Object].Kind, sum.Process, sum.Place, sum.Holder.Place}
 		turns[t] = append(turns[t], sum)
 	}
 	for _, had := range turns {
@@ -109,6 +112,47 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 			cmp.Compare(a.Place.Line, b.Place.Line), cmp.Compare(a.Object, b.Object))
 	})
 	return out
+}
+
+// wholeWaits is of each span what it waits for. Who has the lock of a file or a database, and which thread it is that began a moment ago, is
+// known some time after a wait has begun; its beginning was for the same.
+func wholeWaits(spans []timeline.Span, all []timeline.Object) []timeline.ObjectID {
+	out := make([]timeline.ObjectID, len(spans))
+	var next *timeline.Span // the next one of the same wait, with what it waits for
+	var on timeline.ObjectID
+	for i := len(spans) - 1; i >= 0; i-- {
+		s := &spans[i]
+		if next != nil && (s.Node != next.Node || s.End != spans[i+1].Start) {
+			next = nil
+		}
+		if out[i] = s.On; int(s.On) >= len(all) || s.State != timeline.StateWaiting && s.State != timeline.StateIO {
+			continue
+		}
+		if next != nil && s.State == next.State && s.Wait == next.Wait && completes(s, &all[s.On], &all[on]) {
+			out[i] = on
+		}
+		next, on = s, out[i]
+	}
+	return out
+}
+
+// newThread is for how long a thread may run before the recording has it.
+const newThread = timeline.Nanos(100 * time.Millisecond)
+
+// completes reports whether what a wait was for is what was known of it in a span before, and more. A future that nobody computes for longer
+// has been in the queue of its pool.
+func completes(s *timeline.Span, before, after *timeline.Object) bool {
+	if s.On == 0 {
+		return after.Kind == timeline.ObjectDatabase || after.Kind == timeline.ObjectThread
+	}
+	more := *before
+	if more.Kind == timeline.ObjectFuture && more.Holder < 0 && s.End-s.Start < newThread {
+		more.Holder = after.Holder
+	}
+	if more.Owner == 0 {
+		more.Owner = after.Owner
+	}
+	return more != *before && more == *after
 }
 
 // onePeer is of each object the first one that differs from it in nothing but the number of its connection.
@@ -124,13 +168,14 @@ func onePeer(all []timeline.Object) []timeline.ObjectID {
 	return out
 }
 
-// turn is a line at which a lock was waited for, and the line at which another thread had it.
+// turn is a line at which a lock or a future was waited for, and the line at which another thread had it.
 type turn struct {
+	kind        timeline.ObjectKind
 	process     int
 	place, held Place
 }
 
-// inTurn sums up the waits for a lock that several threads had at one line, as those of a pool do.
+// inTurn sums up the waits for a lock that several threads had at one line, or for what they computed there, as those of a pool do.
 func inTurn(rec *timeline.Recording, had []*Blocked) Blocked {
 	slices.SortFunc(had, func(a, b *Blocked) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Object, b.Object)) })
 	sum := *had[0]

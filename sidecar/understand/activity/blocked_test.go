@@ -206,3 +206,51 @@ func TestWhatNamesOfThreadsHaveInCommon(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Who has the lock of a database, or of a file, is known a while after a wait has begun: the whole wait is for it. A wait that begins anew is not.
+func TestTheBeginningOfAWaitIsForTheSame(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	all := []timeline.Object{
+		{},
+		{Call: "sleep", Kind: timeline.ObjectDatabase, Name: "/u/x.db", Owner: 8},
+		{Call: "flock", Kind: timeline.ObjectFile, Name: "/u/lock"},
+		{Call: "flock", Kind: timeline.ObjectFile, Name: "/u/lock", Owner: 8},
+		{Call: "result", Kind: timeline.ObjectFuture, Holder: -1},
+		{Call: "result", Kind: timeline.ObjectFuture, Holder: 1},
+		{Call: "lock", Kind: timeline.ObjectLock, Holder: -1},
+		{Call: "lock", Kind: timeline.ObjectLock, Holder: 1},
+		{Call: "wait", Kind: timeline.ObjectEvent},
+	}
+	type span struct {
+		length timeline.Nanos
+		node   timeline.NodeID
+		state  timeline.State
+		on     timeline.ObjectID
+	}
+	const waits, off = timeline.StateWaiting, timeline.StateOff
+	for _, test := range []struct {
+		name  string
+		spans []span
+		want  []timeline.ObjectID
+	}{
+		{"a database", []span{{50 * ms, 1, waits, 0}, {50 * ms, 1, waits, 1}}, []timeline.ObjectID{1, 1}},
+		{"a database, with no CPU in between", []span{{50 * ms, 1, waits, 0}, {ms, 1, off, 0}, {50 * ms, 1, waits, 1}}, []timeline.ObjectID{1, 0, 1}},
+		{"a database, at another line before", []span{{50 * ms, 2, waits, 0}, {50 * ms, 1, waits, 1}}, []timeline.ObjectID{0, 1}},
+		{"a database, with another line in between", []span{{50 * ms, 1, waits, 0}, {ms, 2, off, 0}, {50 * ms, 1, waits, 1}}, []timeline.ObjectID{0, 0, 1}},
+		{"a file", []span{{50 * ms, 1, waits, 2}, {50 * ms, 1, waits, 3}}, []timeline.ObjectID{3, 3}},
+		{"a future of a new thread", []span{{50 * ms, 1, waits, 4}, {50 * ms, 1, waits, 5}}, []timeline.ObjectID{5, 5}},
+		{"a future that was queued", []span{{500 * ms, 1, waits, 4}, {50 * ms, 1, waits, 5}}, []timeline.ObjectID{4, 5}},
+		{"a lock that is handed over", []span{{50 * ms, 1, waits, 6}, {50 * ms, 1, waits, 7}}, []timeline.ObjectID{6, 7}},
+		{"an event", []span{{50 * ms, 1, waits, 0}, {50 * ms, 1, waits, 8}}, []timeline.ObjectID{0, 8}},
+	} {
+		var spans []timeline.Span
+		at := timeline.Nanos(0)
+		for _, s := range test.spans {
+			spans = append(spans, timeline.Span{Start: at, End: at + s.length, Node: s.node, State: s.state, On: s.on})
+			at += s.length
+		}
+		if got := wholeWaits(spans, all); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}

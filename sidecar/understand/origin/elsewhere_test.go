@@ -21,6 +21,7 @@ var pathOfModule = regexp.MustCompile(`^\.?[\w/-]*/\w+\.py$|^/?\w+\.py$|^/[a-zA-
 // elsewhere are the files that may have such literals, and why.
 var elsewhere = map[string]string{
 	"measure/pystack/await.go":      "asyncio's loop is looked into: which of its functions have the task among their locals",
+	"measure/pystack/notified.go":   "what a thread waits for is known by who has called Condition.wait, and a future is among the locals of a pool's function",
 	"measure/pystack/loaders.go":    "torch's loader is looked into: its iterator is among the locals of its functions",
 	"measure/pystack/passlength.go": "likewise its samplers, whose generators have what they go over",
 	"measure/timeline/recording.go": "the collector of the interpreter is in no file; its frame has a name like a frozen module",

@@ -9,7 +9,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
-// Blocked is a line of the user's own in which threads were blocked in a system call, for a lock or for the end of another, and what they waited for.
+// Blocked is a line of the user's own in which threads were blocked in a system call, or for other threads and processes, and what they waited for.
 type Blocked struct {
 	File     int    `json:"file"`
 	Line     int    `json:"line"`
@@ -18,8 +18,8 @@ type Blocked struct {
 	Call     string `json:"call"`
 	Kind     string `json:"kind"`
 	// Object is a file's path, whom a socket is connected to, or the thread that had a lock (of several that had it at one line what their
-	// names have in common), or was to end; empty: not known, or left
-	// out by the user's wish.
+	// names have in common), was to end or computed a future, or
+	// the process that was to end; empty: not known, or left out by the user's wish.
 	Object    string `json:"object"`
 	BlockedNS int64  `json:"blocked_ns"` // summed over threads
 	MainNS    int64  `json:"main_ns"`    // of it, of the thread that runs the cell, or of the process's main thread
@@ -27,6 +27,8 @@ type Blocked struct {
 	Times     int    `json:"times"` // as far as readings tell them apart
 	// Connections is how many sockets with this peer it was; absent for anything else, and where there were too many to keep apart.
 	Connections int `json:"connections,omitempty"`
+	// OwnerPID is the process that had the lock of a file or a database; absent for anything else, and where it is not known.
+	OwnerPID int `json:"owner_pid,omitempty"`
 	// Holder is where that thread was; absent for anything else, and where no line of the user's own is known.
 	Holder *Holder `json:"holder,omitempty"`
 }
@@ -51,12 +53,12 @@ func (b *builder) blocked() {
 		row := Blocked{
 			File: b.codes.file(w.Place.File), Line: w.Place.Line, Function: pointer(b.codes.functionOf(w.Function)), Process: b.placed(w.Process),
 			Call: clean(object.Call), Kind: string(object.Kind), Object: clean(object.Name), BlockedNS: int64(w.Time), MainNS: int64(w.Main), LongestNS: int64(w.Longest), Times: w.Times,
-			Connections: w.Connections,
+			Connections: w.Connections, OwnerPID: object.Owner,
 		}
 		switch object.Kind {
-		case timeline.ObjectFile, timeline.ObjectFolder:
+		case timeline.ObjectFile, timeline.ObjectFolder, timeline.ObjectDatabase:
 			row.Object = b.names.file(object.Name)
-		case timeline.ObjectLock, timeline.ObjectThread:
+		case timeline.ObjectLock, timeline.ObjectThread, timeline.ObjectFuture:
 			if h := object.Holder; h >= 0 && int(h) < len(b.rec.Threads) {
 				row.Object, row.Holder = clean(cmp.Or(w.Threads, b.rec.Threads[h].Name)), b.holder(w.Holder)
 			}
@@ -87,6 +89,7 @@ func (c *checker) blocked() {
 		c.amount("blocked.longest_ns", w.LongestNS)
 		c.count("blocked.times", w.Times)
 		c.count("blocked.connections", w.Connections)
+		c.count("blocked.owner_pid", w.OwnerPID)
 		if h := w.Holder; h != nil {
 			c.index("blocked.holder.file", h.File, len(c.d.Files))
 			c.indexOrNull("blocked.holder.function", h.Function, len(c.d.Functions))

@@ -11,14 +11,21 @@ var prepositions = map[string]string{
 	"read": "from", "recv": "from", "write": "to", "send": "to", "sendfile": "to", "connect": "to", "accept": "at", "ioctl": "on",
 }
 
+// queues are what calls of a queue.Queue wait for.
+var queues = map[string]string{
+	"get":  "queue.Queue.get: the queue is empty",
+	"put":  "queue.Queue.put: the queue is full",
+	"join": "queue.Queue.join: not all items are done",
+}
+
 // BlockedOn is what a thread waited for in a system call: "recv from 10.0.0.5:5432 (PostgreSQL)", "fsync of ~/ckpt.pt";
-// or who had a lock, or was to end.
+// who had a lock, or was to end; or what other threads were to do.
 func BlockedOn(call, kind, object string) string {
 	switch timeline.ObjectKind(kind) {
 	case timeline.ObjectLock:
 		switch object {
 		case "":
-			return "lock held by a thread"
+			return "lock whose holder is not known"
 		case "MainThread":
 			return "lock held by the main thread"
 		}
@@ -28,6 +35,31 @@ func BlockedOn(call, kind, object string) string {
 			return "end of a thread"
 		}
 		return "end of thread '" + object + "'"
+	case timeline.ObjectFuture:
+		switch {
+		case call == "wait":
+			return "Futures to be done"
+		case object == "":
+			return "result of a Future"
+		}
+		return "result of a Future, computed by '" + object + "'"
+	case timeline.ObjectEvent:
+		return "Event to be set"
+	case timeline.ObjectCondition:
+		return "Condition to be notified"
+	case timeline.ObjectSemaphore:
+		return "Semaphore to be released"
+	case timeline.ObjectBarrier:
+		return "other threads at a Barrier"
+	case timeline.ObjectQueue:
+		return cmp.Or(queues[call], call+" of a queue.Queue")
+	case timeline.ObjectProcess:
+		if object == "" {
+			return "end of a child process"
+		}
+		return "end of process '" + object + "'"
+	case timeline.ObjectDatabase:
+		return "lock of " + cmp.Or(object, "a database") + " (SQLite)"
 	case timeline.ObjectFolder:
 		object = "files in " + cmp.Or(object, "a folder")
 	case timeline.ObjectPipe, timeline.ObjectSocket, timeline.ObjectFile:

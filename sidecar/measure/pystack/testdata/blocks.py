@@ -1,4 +1,6 @@
-"""Waits for a socket, for one with a time limit, for a pipe, a lock of a file and a Unix socket, and prints how long each took.
+"""Waits for a socket, for one with a time limit, for a pipe, a lock of a file, a Unix socket and a process.
+
+It prints how long each took.
 
 Its arguments: a folder for its file and its socket.
 """
@@ -6,7 +8,9 @@ Its arguments: a folder for its file and its socket.
 import fcntl
 import json
 import os
+import select
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -59,4 +63,8 @@ later(0.3, lambda: near.send(b"4"))
 timed(f"recv socket {os.path.join(folder, 'local')}", lambda: far.recv(1))
 later(0.3, lambda: socket.create_connection(("127.0.0.1", port)))
 timed(f"accept socket :{port}", server.accept)
+later(0.3, lambda: os.write(writing, b"5"))
+timed("select pipe ", lambda: select.select([reading], [], [], 10))
+process = subprocess.Popen(["sleep", "0.3"])
+timed("wait process sleep", process.wait)
 print(json.dumps(took), flush=True)
