@@ -1,10 +1,10 @@
 """Sends `omni-perf run` the steps and regions of the script it runs, by a private socket.
 
 A process finds the socket by OMNI_PERF_RUN; without it nothing here is imported. A mark is
-kept until the last message is 50 ms old, so that marking costs no system call each time; the
-rest goes when the process ends. It lies in memory that the run shares, too, by a file descriptor
-that goes with the first message: a process that is killed, or ends by os._exit, sends no more, and
-the run reads the rest there. The socket never blocks the script: what it does not take is
+kept until the last message is 500 ms old, so that marking costs no system call each time and wakes
+nobody up who takes the CPU; the rest goes when the process ends. It lies in memory that the run shares,
+too, by a file descriptor that goes with the first message: a process that is killed, or ends by
+os._exit, sends no more, and the run reads the rest there. The socket never blocks the script: what it does not take is
 kept, and dropped beyond a bound. A forked process makes a connection of its own.
 
 `omni-perf run` places this module in programs that do not import omni_perf, too, as part of the package
@@ -32,7 +32,9 @@ VARIABLE: Final = "OMNI_PERF_RUN"
 PROFILED: Final = "OMNI_PERF_TORCH"
 """There under `omni-perf run --torch`: what of torch is recorded, as JSON."""
 
-BETWEEN_NS: Final = 50_000_000
+BETWEEN_NS: Final = 500_000_000
+SOON_NS: Final = 50_000_000
+"""Where there is no memory that keeps what is pending, or it fills up."""
 MOST_BYTES: Final = 1 << 20
 
 SHARED_BYTES: Final = 1 << 16
@@ -108,7 +110,8 @@ class Sender:
             return
         at = len(self._pending)
         self._pending += line
-        if monotonic_ns() - self._sent_ns > BETWEEN_NS:
+        kept = self._shared is not None and at < SHARED_BYTES // 2
+        if monotonic_ns() - self._sent_ns > (BETWEEN_NS if kept else SOON_NS):
             self.flush()
         elif self._shared is not None:
             self._share(self._shared, at)

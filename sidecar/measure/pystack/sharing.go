@@ -10,7 +10,7 @@ const (
 	// descendants, and above which it takes it back: what runs for a moment counts for a whole interval, which is longer meanwhile.
 	leavesBelow, takesFrom = 0.1, 0.25
 	// activityOver is the time over which that part is taken.
-	activityOver = int64(time.Second)
+	activityOver = int64(400 * time.Millisecond)
 	// seldom is the interval of a target that leaves it, as that of one in which nothing runs.
 	seldom = longestRest
 )
