@@ -299,7 +299,12 @@ func FuzzProc(f *testing.F) {
 	f.Add([]byte("running\n"))
 	f.Add([]byte("12 (py) thon) S 1"))
 	f.Add([]byte("7f8f49800000-7f8f4986f000 r--p 00000000 fe:00 1234   /usr/lib/libpython3.11.so.1.0 (deleted)\n"))
+	f.Add([]byte("1: POSIX  ADVISORY  WRITE 4711 fe:00:1234 1073741825 1073741825\n1: -> FLOCK  ADVISORY  READ -1 fe:00:1234 0 EOF\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		locks := parseLocks(b)
+		if what, ok := lockedDatabase(locks, []openFile{{3, fileNumber{"fe:00", 1234}}}, 4711, func(int) string { return "/home/ann/x.db" }); ok && what.Name != "/home/ann/x.db" {
+			t.Errorf("a database %+v", what)
+		}
 		_ = describeActivity(parseSyscall(b), 0x7000)
 		_ = describeActivity(parseStat(b), 0x7000)
 		for _, file := range orderCandidates(parseMaps(string(b)), "/usr/bin/python3") {

@@ -341,9 +341,14 @@ func (s *session) upkeep() {
 	}
 }
 
-// share asks for the interval that is due while the target leaves its share to its descendants, or takes it back.
+// share asks for the interval that is due while the target leaves its share to its descendants, or takes it back. One that trains with a
+// loader's workers keeps it, though it mostly waits, for a GPU: what it does in between is what matters.
 func (s *session) share() {
-	if s.opts.Sharing.leave(s.busy) {
+	busy := s.busy
+	if s.queues {
+		busy = 1
+	}
+	if s.opts.Sharing.leave(busy) {
 		s.asked = max(s.opts.Interval, seldom)
 	} else if s.asked > s.opts.Interval {
 		s.asked = s.opts.Interval

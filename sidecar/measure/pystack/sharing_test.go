@@ -42,6 +42,18 @@ func TestATargetLeavesItsShareWhileItHardlyRunsAndOthersDo(t *testing.T) {
 	}
 }
 
+func TestATargetThatTrainsKeepsItsShare(t *testing.T) {
+	for _, trains := range []bool{false, true} {
+		sharing := new(Sharing)
+		sharing.given(limit{}, true)
+		s := &session{opts: SampleOptions{Interval: time.Millisecond, Sharing: sharing}, asked: time.Millisecond, busy: 0.05, queues: trains}
+		s.share()
+		if seldom := s.asked > time.Millisecond; seldom == trains {
+			t.Errorf("trains: %t; it is read each %v", trains, s.asked)
+		}
+	}
+}
+
 func TestBusynessIsOfTheLastTime(t *testing.T) {
 	busy := busyness(1)
 	for range 1200 { // of 1 ms
