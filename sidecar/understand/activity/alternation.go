@@ -104,7 +104,7 @@ const manyRuns = 20
 // validated makes evaluations of the batches that are not trained with. Between two steps, which end then, as far as
 // that is known, there is one batch at least that is.
 func validated(list []PhaseStretch, steps []timeline.Nanos) []PhaseStretch {
-	list = cutAtSteps(list, steps)
+	list = cutAt(list, steps, func(p PhaseStretch) bool { return prepares(p.Phase) }) // what prepares the batches of several steps
 	runs := runsWithoutGradients(list, steps)
 	forward, length := make([]timeline.Nanos, 0, len(runs)), make([]timeline.Nanos, 0, len(runs))
 	for _, r := range runs {
@@ -132,21 +132,6 @@ func validated(list []PhaseStretch, steps []timeline.Nanos) []PhaseStretch {
 		list = evaluated(list, r.first, last)
 	}
 	return merged(list)
-}
-
-// cutAtSteps are stretches, with those that prepare the batches of several steps divided where these end.
-func cutAtSteps(list []PhaseStretch, steps []timeline.Nanos) (cut []PhaseStretch) {
-	for _, p := range list {
-		for len(steps) > 0 && steps[0] < p.End {
-			if end := steps[0]; prepares(p.Phase) && end > p.Start {
-				cut = append(cut, PhaseStretch{Start: p.Start, End: end, Phase: p.Phase})
-				p.Start = end
-			}
-			steps = steps[1:]
-		}
-		cut = append(cut, p)
-	}
-	return cut
 }
 
 // stepsOf are the ends of a process's steps, as torch's hook has noted them: a loop may call omni_perf.step() for a batch that it

@@ -36,7 +36,11 @@ func (s *Stacks) nodesInOptimizer() []bool {
 // exactly moves the bounds of stretches in an optimizer's calls, which are sampled, to those of the calls that lie near: the error of one
 // may be longer than a call. In a call nothing else than what was seen in one is there, and nothing of it before and behind.
 func exactly(list []PhaseStretch, calls []timeline.Interval, near timeline.Nanos) []PhaseStretch {
-	cut := cutAt(list, calls)
+	bounds := make([]timeline.Nanos, 0, 2*len(calls))
+	for _, c := range calls {
+		bounds = append(bounds, c.Start, c.End)
+	}
+	cut := cutAt(list, bounds, func(PhaseStretch) bool { return true })
 	within := make([]bool, len(cut))
 	next := 0
 	for _, c := range calls {
@@ -75,47 +79,30 @@ func called(inside []PhaseStretch, near timeline.Nanos) {
 
 // beyond gives what was seen in a call, and lies next to one, to the stretch at its other end, or else to the last that is of no call.
 func beyond(cut []PhaseStretch, within []bool, near timeline.Nanos) {
-	others := func(from, step int) int {
-		for from >= 0 && from < len(cut) && (within[from] || cut[from].stepping) {
-			from += step
-		}
-		return from
+	other := func(i int) bool { return !within[i] && !cut[i].stepping }
+	last := 0 // that is of no call, or the first one
+	for last < len(cut) && !other(last) {
+		last++
+	}
+	if last == len(cut) {
+		return
 	}
 	for i := range cut {
-		p := &cut[i]
-		joined := i > 0 && within[i-1] || i+1 < len(cut) && within[i+1]
-		if within[i] || !joined || !p.stepping || p.End-p.Start > near {
+		if other(i) {
+			last = i
 			continue
 		}
-		before, behind := others(i, -1), others(i, 1)
-		if before < 0 || i > 0 && within[i-1] && behind == i+1 {
-			before = behind
-		}
-		if before < len(cut) {
-			p.take(cut[before])
+		p := &cut[i]
+		behind, ahead := i > 0 && within[i-1], i+1 < len(cut) && within[i+1]
+		switch {
+		case within[i] || !behind && !ahead || p.End-p.Start > near:
+		case behind && i+1 < len(cut) && other(i+1):
+			p.take(cut[i+1])
+		default:
+			p.take(cut[last])
 		}
 	}
 }
 
 // take makes a stretch one of another's phase.
 func (p *PhaseStretch) take(other PhaseStretch) { p.Phase, p.stepping = other.Phase, other.stepping }
-
-// cutAt divides stretches at the bounds of calls.
-func cutAt(list []PhaseStretch, calls []timeline.Interval) (cut []PhaseStretch) {
-	bounds := make([]timeline.Nanos, 0, 2*len(calls))
-	for _, c := range calls {
-		bounds = append(bounds, c.Start, c.End)
-	}
-	for _, p := range list {
-		for len(bounds) > 0 && bounds[0] < p.End {
-			if at := bounds[0]; at > p.Start {
-				part := p
-				part.End, p.Start = at, at
-				cut = append(cut, part)
-			}
-			bounds = bounds[1:]
-		}
-		cut = append(cut, p)
-	}
-	return cut
-}

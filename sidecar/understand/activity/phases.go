@@ -66,6 +66,22 @@ func followed(list []PhaseStretch, by PhaseStretch) []PhaseStretch {
 	return append(list, by)
 }
 
+// cutAt divides those of the stretches that are to be divided, at times that are in order.
+func cutAt(list []PhaseStretch, times []timeline.Nanos, divided func(PhaseStretch) bool) (cut []PhaseStretch) {
+	for _, p := range list {
+		for len(times) > 0 && times[0] < p.End {
+			if at := times[0]; at > p.Start && divided(p) {
+				before := p
+				before.End, p.Start = at, at
+				cut = append(cut, before)
+			}
+			times = times[1:]
+		}
+		cut = append(cut, p)
+	}
+	return cut
+}
+
 // begins reports whether a phase shows that the training has begun.
 func begins(p origin.Phase) bool { return p == origin.Backward || p == origin.Optimizer }
 
