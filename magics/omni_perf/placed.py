@@ -20,7 +20,7 @@ LAST = -1000
 def _look() -> bool:
     if "omni_perf.runmarks" in sys.modules:  # the program imports the extension, which has the hook itself
         return True
-    if optimizer_hooks() is None:
+    if not optimizer_hooks():
         return False
     from . import runmarks
 

@@ -39,9 +39,10 @@ class OptimizerSteps:
 
     def look(self) -> bool:
         """Place the hooks if torch is loaded by now; return whether they are in place."""
-        if not self._handles and (hooks := optimizer_hooks()):
-            before, after = hooks
-            self._handles = [after(self._stepped), before(self._called)]
+        if not self._handles:
+            self._handles = [
+                register(hook) for register, hook in zip(optimizer_hooks(), (self._stepped, self._called), strict=False)
+            ]
         return self.hooked
 
     def new_cell(self) -> None:

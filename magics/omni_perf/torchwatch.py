@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def optimizer_hooks() -> Any:
-    """Return torch's public functions for hooks before and after optimizers' steps; None before torch has them."""
+def optimizer_hooks() -> list[Any]:
+    """Return torch's public functions for hooks after optimizers' steps and, if it has one, before them."""
     module = sys.modules.get("torch.optim.optimizer")
     after = getattr(module, "register_optimizer_step_post_hook", None)  # the last of the two to be defined
-    return after and (sys.modules["torch.optim.optimizer"].register_optimizer_step_pre_hook, after)
+    before = getattr(module, "register_optimizer_step_pre_hook", None)
+    return [hook for hook in (after, before) if after and hook]
 
 
 class AfterImport:

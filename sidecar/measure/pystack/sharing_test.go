@@ -115,7 +115,7 @@ func TestALauncherLeavesTheReadingToItsProcesses(t *testing.T) {
 				forks = append(forks, c)
 			}, func(err error) { t.Error(err) })
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 6*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 		defer cancel()
 		sampled := make(chan Stats)
 		go func() {

@@ -22,7 +22,7 @@ def timed(name, wait):
 
 
 def later(do):
-    threading.Timer(0.35, do).start()
+    threading.Timer(0.25, do).start()
 
 
 def notified():
@@ -62,9 +62,9 @@ numbers.task_done()
 later(numbers.task_done)
 timed("join queue ", numbers.join)
 with concurrent.futures.ThreadPoolExecutor(1, "pool") as pool:
-    future = pool.submit(time.sleep, 0.35)
+    future = pool.submit(time.sleep, 0.25)
     timed("result future pool_0", future.result)
-    timed("wait future ", lambda: concurrent.futures.wait([pool.submit(time.sleep, 0.35)]))
+    timed("wait future ", lambda: concurrent.futures.wait([pool.submit(time.sleep, 0.25)]))
 lock = threading.Lock()
 lock.acquire()
 later(lock.release)
@@ -72,5 +72,5 @@ timed("lock lock ", lock.acquire)
 reading, writing = os.pipe()
 later(lambda: os.write(writing, b"1"))
 timed("select pipe ", lambda: select.select([reading], [], [], 9))
-timed("none", lambda: time.sleep(0.35))
+timed("none", lambda: time.sleep(0.25))
 print(json.dumps(took), flush=True)
