@@ -22,15 +22,14 @@ func TestWhoHasALock(t *testing.T) {
 		}
 		right := make(map[string]bool) // in this attempt or an earlier one
 		retry.Again(t, func(t *retry.Attempt) {
-			want, got := make(map[string]float64), make(map[string]float64)
+			want := make(map[string]float64)
 			rec := recordAnswer(t, exec.Command(python.Path, "-c", string(source)), &want)
-			for _, thread := range rec.Threads {
-				for _, s := range thread.Spans {
-					if on := rec.Objects[s.On]; s.On != 0 && thread.Main && on.IsOfThread() && on.Holder >= 0 && (on.Kind == timeline.ObjectLock || rec.Threads[on.Holder].Name == "is joined") {
-						got[rec.Threads[on.Holder].Name] += (s.End - s.Start).Seconds()
-					}
+			got := mainWaited(rec, func(on timeline.Object) string {
+				if on.IsOfThread() && on.Holder >= 0 && (on.Kind == timeline.ObjectLock || rec.Threads[on.Holder].Name == "is joined") {
+					return rec.Threads[on.Holder].Name
 				}
-			}
+				return ""
+			})
 			for name, seconds := range want {
 				found := got[name]
 				if delete(got, name); strings.HasPrefix(name, "no ") {

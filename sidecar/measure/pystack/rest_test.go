@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -85,32 +84,16 @@ func TestWorkersThatWaitAreReadLessOften(t *testing.T) {
 	const children = 40
 	target := truth.Start(t, truth.Any(t), truth.Workload{Name: "idlers", Source: strings.Replace(idlers, "CHILDREN", fmt.Sprint(children), 1)})
 	p := attachTo(t, target)
-	pids := forksOf(t, target.Pid, children)
-	t.Cleanup(func() {
-		for _, pid := range pids {
-			syscall.Kill(pid, syscall.SIGKILL)
-		}
-	})
+	pids := endlessForks(t, target.Pid, children)
 	retry.Again(t, func(try *retry.Attempt) {
 		tape := newTape()
 		tape.Describe(func(r *timeline.Recording) { r.Processes = make([]timeline.Process, children+1) })
 		s := NewSampler(tape, SamplerOptions{})
-		var forks []*Process
-		for i, pid := range pids {
-			s.Fork(p, pid, i+1, func(c *Process, err error) {
-				if err != nil {
-					t.Errorf("fork %d: %v", pid, err)
-					return
-				}
-				forks = append(forks, c)
-			}, func(err error) { t.Error(err) })
-		}
+		closeForks := addForks(t, s, p, pids)
 		ctx, cancel := context.WithTimeout(context.Background(), 6*time.Second)
 		defer cancel()
 		s.Run(ctx)
-		for _, c := range forks {
-			c.Close()
-		}
+		closeForks()
 		rec := tape.Snapshot(tape.Since(timeline.Monotonic()))
 		var busy, idle timeline.StackReading
 		for i, th := range rec.Threads {

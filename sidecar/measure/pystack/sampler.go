@@ -211,7 +211,7 @@ func (s *Sampler) Run(ctx context.Context) {
 			m.p.mu.Unlock()
 		}
 		s.members = nil
-		s.opts.Sharing.given(limit{}, false)
+		s.opts.Sharing.work(false)
 	}()
 	for ctx.Err() == nil {
 		if s.catchUp(); len(s.members) == 0 {
@@ -296,7 +296,8 @@ func (s *Sampler) pace() {
 	// Of many processes each is less of the picture, and where all of them are busy no core
 	// is left over: thirty-two get half the budget.
 	s.awake = min(s.awake, float64(len(s.members)))
-	may := s.opts.Sharing.given(limit{s.opts.Budget, takenByMany}, s.awake >= 1)
+	s.opts.Sharing.work(s.awake >= 1)
+	may := s.opts.Sharing.given(limit{s.opts.Budget, takenByMany})
 	share := may.now(time.Duration(s.at-s.begun), s.opts.Spare) * math.Sqrt(min(1, fullBudget/max(s.awake, 1)))
 	need := time.Duration((float64(wakeCost) + float64(s.cost)*s.awake) / share)
 	s.clock.interval = min(max(s.opts.Interval, need), slowest)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -282,6 +283,37 @@ func forksOf(t *testing.T, pid, count int) []int {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("%d forks of %d, %v", len(children), count, err)
+		}
+	}
+}
+
+// endlessForks waits for the forks of a process that would go on for ever, and kills them at the end of the test.
+func endlessForks(t *testing.T, pid, count int) []int {
+	t.Helper()
+	pids := forksOf(t, pid, count)
+	t.Cleanup(func() {
+		for _, pid := range pids {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return pids
+}
+
+// addForks has a sampler read the forks of a process, from place 1 on; what it returns closes them, once the sampler has ended.
+func addForks(t *testing.T, s *Sampler, p *Process, pids []int) (closeAll func()) {
+	var forks []*Process
+	for i, pid := range pids {
+		s.Fork(p, pid, i+1, func(c *Process, err error) {
+			if err != nil {
+				t.Errorf("fork %d: %v", pid, err)
+				return
+			}
+			forks = append(forks, c)
+		}, func(err error) { t.Error(err) })
+	}
+	return func() {
+		for _, c := range forks {
+			c.Close()
 		}
 	}
 }

@@ -9,8 +9,8 @@ const (
 	// The part of the time for which something runs in a target below which it leaves the larger share of the sampling to its
 	// descendants, and above which it takes it back: what runs for a moment counts for a whole interval, which is longer meanwhile.
 	leavesBelow, takesFrom = 0.1, 0.25
-	// activityOver is the time over which that part is taken.
-	activityOver = int64(400 * time.Millisecond)
+	// busyOver is the time over which that part is taken.
+	busyOver = int64(400 * time.Millisecond)
 	// seldom is the interval of a target that leaves it, as that of one in which nothing runs.
 	seldom = longestRest
 )
@@ -27,15 +27,15 @@ type Sharing struct {
 type busyness float64
 
 // add takes note of what was found for so many ns.
-func (a *busyness) add(ran bool, ns int64) {
-	part := busyness(min(float64(ns)/float64(activityOver), 1))
-	if *a *= 1 - part; ran {
-		*a += part
+func (b *busyness) add(ran bool, ns int64) {
+	part := busyness(min(float64(ns)/float64(busyOver), 1))
+	if *b *= 1 - part; ran {
+		*b += part
 	}
 }
 
-// leave decides, by the activity of the target, whether it leaves its share.
-func (s *Sharing) leave(a busyness) bool {
+// leave decides, by how busy the target is, whether it leaves its share.
+func (s *Sharing) leave(busy busyness) bool {
 	if s == nil {
 		return false
 	}
@@ -43,18 +43,21 @@ func (s *Sharing) leave(a busyness) bool {
 	if s.left.Load() {
 		limit = takesFrom
 	}
-	left := s.working.Load() && a < limit
+	left := s.working.Load() && busy < limit
 	s.left.Store(left)
 	return left
 }
 
-// given is the limit of the sampling of descendants, of whom some work or none.
-func (s *Sharing) given(own limit, work bool) limit {
-	if s == nil {
-		return own
+// work notes whether descendants work that are read.
+func (s *Sharing) work(some bool) {
+	if s != nil {
+		s.working.Store(some)
 	}
-	s.working.Store(work)
-	if s.left.Load() {
+}
+
+// given is the limit of the sampling of descendants.
+func (s *Sharing) given(own limit) limit {
+	if s != nil && s.left.Load() {
 		return limit{max(own.budget, targetBudget), takenByOne}
 	}
 	return own

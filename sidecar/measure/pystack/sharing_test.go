@@ -2,7 +2,6 @@ package pystack
 
 import (
 	"context"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,16 +27,16 @@ func TestATargetLeavesItsShareWhileItHardlyRunsAndOthersDo(t *testing.T) {
 		{"it does half of the time", 0.2, true, false, descendantsBudget},
 		{"it waits, and there is nobody else", 0, false, false, descendantsBudget},
 	} {
-		s.given(own, at.work)
+		s.work(at.work)
 		if left := s.leave(at.busy); left != at.left {
 			t.Errorf("%s: it leaves its share: %t, want %t", at.what, left, at.left)
 		}
-		if got := s.given(own, at.work).budget; got != at.given {
+		if got := s.given(own).budget; got != at.given {
 			t.Errorf("%s: descendants have %g of a core, want %g", at.what, got, at.given)
 		}
 	}
 	var none *Sharing
-	if none.leave(0) || none.given(own, true) != own {
+	if none.leave(0) || none.given(own) != own {
 		t.Error("without a sharing each has its own")
 	}
 }
@@ -45,7 +44,7 @@ func TestATargetLeavesItsShareWhileItHardlyRunsAndOthersDo(t *testing.T) {
 func TestATargetThatTrainsKeepsItsShare(t *testing.T) {
 	for _, trains := range []bool{false, true} {
 		sharing := new(Sharing)
-		sharing.given(limit{}, true)
+		sharing.work(true)
 		s := &session{opts: SampleOptions{Interval: time.Millisecond, Sharing: sharing}, asked: time.Millisecond, busy: 0.05, queues: trains}
 		s.share()
 		if seldom := s.asked > time.Millisecond; seldom == trains {
@@ -94,27 +93,13 @@ func TestALauncherLeavesTheReadingToItsProcesses(t *testing.T) {
 	const children = 6
 	target := truth.Start(t, truth.Any(t), truth.Workload{Name: "launcher", Source: launcher})
 	p := attachTo(t, target)
-	pids := forksOf(t, target.Pid, children)
-	t.Cleanup(func() {
-		for _, pid := range pids {
-			syscall.Kill(pid, syscall.SIGKILL)
-		}
-	})
+	pids := endlessForks(t, target.Pid, children)
 	// read returns how often the target was read, and one of its processes.
 	read := func(sharing *Sharing) (launcher, process float64) {
 		tape := newTape()
 		tape.Describe(func(r *timeline.Recording) { r.Processes = make([]timeline.Process, children+1) })
 		s := NewSampler(tape, SamplerOptions{Sharing: sharing})
-		var forks []*Process
-		for i, pid := range pids {
-			s.Fork(p, pid, i+1, func(c *Process, err error) {
-				if err != nil {
-					t.Errorf("fork %d: %v", pid, err)
-					return
-				}
-				forks = append(forks, c)
-			}, func(err error) { t.Error(err) })
-		}
+		closeForks := addForks(t, s, p, pids)
 		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 		defer cancel()
 		sampled := make(chan Stats)
@@ -127,9 +112,7 @@ func TestALauncherLeavesTheReadingToItsProcesses(t *testing.T) {
 		}()
 		s.Run(ctx)
 		stats := <-sampled
-		for _, c := range forks {
-			c.Close()
-		}
+		closeForks()
 		rec := tape.Snapshot(tape.Since(timeline.Monotonic()))
 		for _, p := range rec.Processes[1:] {
 			process += float64(p.Stacks.Samples) / children

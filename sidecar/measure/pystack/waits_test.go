@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
@@ -21,19 +22,15 @@ func TestWhatTheStandardLibraryWaitsFor(t *testing.T) {
 	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
 		right := make(map[string]bool) // in this attempt or an earlier one
 		retry.Again(t, func(t *retry.Attempt) {
-			want, got := make(map[string]float64), make(map[string]float64)
+			want := make(map[string]float64)
 			rec := recordAnswer(t, exec.Command(python.Path, "-c", string(source)), &want)
-			for _, thread := range rec.Threads {
-				for _, s := range thread.Spans {
-					if on := rec.Objects[s.On]; s.On != 0 && thread.Main {
-						name := on.Name
-						if on.IsOfThread() && on.Holder >= 0 {
-							name = rec.Threads[on.Holder].Name
-						}
-						got[fmt.Sprintf("%s %s %s", on.Call, on.Kind, name)] += (s.End - s.Start).Seconds()
-					}
+			got := mainWaited(rec, func(on timeline.Object) string {
+				name := on.Name
+				if on.IsOfThread() && on.Holder >= 0 {
+					name = rec.Threads[on.Holder].Name
 				}
-			}
+				return fmt.Sprintf("%s %s %s", on.Call, on.Kind, name)
+			})
 			for name, seconds := range want {
 				if name == "none" {
 					seconds = 0
@@ -61,15 +58,14 @@ func TestWhichProcessHasALock(t *testing.T) {
 	}
 	right := make(map[string]bool)
 	retry.Again(t, func(t *retry.Attempt) {
-		want, got := make(map[string][2]float64), make(map[string]float64)
+		want := make(map[string][2]float64)
 		rec := recordAnswer(t, exec.Command(python.Path, "testdata/locked.py", t.TempDir()), &want)
-		for _, thread := range rec.Threads {
-			for _, s := range thread.Spans {
-				if on := rec.Objects[s.On]; on.Owner > 0 && thread.Main {
-					got[fmt.Sprintf("%s %s %d", on.Call, filepath.Base(on.Name), on.Owner)] += (s.End - s.Start).Seconds()
-				}
+		got := mainWaited(rec, func(on timeline.Object) string {
+			if on.Owner == 0 {
+				return ""
 			}
-		}
+			return fmt.Sprintf("%s %s %d", on.Call, filepath.Base(on.Name), on.Owner)
+		})
 		for name, had := range want {
 			key := fmt.Sprintf("%s %d", name, int(had[1]))
 			right[name] = right[name] || got[key] > had[0]-0.35 // it is looked up after 50 ms, in tens of milliseconds
@@ -82,6 +78,22 @@ func TestWhichProcessHasALock(t *testing.T) {
 			t.Errorf("%s was waited for for %.3f s", name, seconds)
 		}
 	})
+}
+
+// mainWaited is for how many seconds the main thread waited for what has a name; what has none is left out.
+func mainWaited(rec *timeline.Recording, name func(timeline.Object) string) map[string]float64 {
+	seconds := make(map[string]float64)
+	for _, thread := range rec.Threads {
+		for _, s := range thread.Spans {
+			if s.On == 0 || !thread.Main {
+				continue
+			}
+			if name := name(rec.Objects[s.On]); name != "" {
+				seconds[name] += (s.End - s.Start).Seconds()
+			}
+		}
+	}
+	return seconds
 }
 
 func TestLocksOfFilesAreRead(t *testing.T) {

@@ -271,11 +271,7 @@ func TestBoundsAreWrittenWhereTheyAreTwoFigures(t *testing.T) {
 func TestWhereTasksWaited(t *testing.T) {
 	const s = timeline.Nanos(time.Second)
 	for most, want := range map[int]string{18: "2.0 s", 1: ""} {
-		b := timeline.NewBuilder(timeline.Options{Origin: 1})
-		b.Describe(func(r *timeline.Recording) {
-			r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
-			r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
-		})
+		b := recordedScript()
 		node := func(function string, line int) timeline.NodeID {
 			return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: function, File: "app.py", Line: line, FirstLine: line - 1}))
 		}
@@ -307,14 +303,20 @@ func TestWhereTasksWaited(t *testing.T) {
 	}
 }
 
-// What the main thread was blocked on comes first; what took little of the time is left out.
-func TestWhatSystemCallsWaitedFor(t *testing.T) {
-	const s = timeline.Nanos(time.Second)
+// recordedScript is the beginning of a recording of app.py.
+func recordedScript() *timeline.Builder {
 	b := timeline.NewBuilder(timeline.Options{Origin: 1})
 	b.Describe(func(r *timeline.Recording) {
 		r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
 		r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
 	})
+	return b
+}
+
+// What the main thread was blocked on comes first; what took little of the time is left out.
+func TestWhatSystemCallsWaitedFor(t *testing.T) {
+	const s = timeline.Nanos(time.Second)
+	b := recordedScript()
 	node := func(line int) timeline.NodeID {
 		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "load", File: "app.py", Line: line, FirstLine: 1}))
 	}
@@ -355,11 +357,7 @@ func TestWhatSystemCallsWaitedFor(t *testing.T) {
 // Of a lock it is said who had it, and at which line that thread was meanwhile.
 func TestWhoHadALock(t *testing.T) {
 	const s = timeline.Nanos(time.Second)
-	b := timeline.NewBuilder(timeline.Options{Origin: 1})
-	b.Describe(func(r *timeline.Recording) {
-		r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
-		r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
-	})
+	b := recordedScript()
 	line := func(n int) timeline.NodeID {
 		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "/home/ann/app.py", Line: n, FirstLine: 1}))
 	}
@@ -382,11 +380,7 @@ func TestWhoHadALock(t *testing.T) {
 // Of the lock of a file or a database it is said which process had it.
 func TestWhichProcessHadALock(t *testing.T) {
 	const s = timeline.Nanos(time.Second)
-	b := timeline.NewBuilder(timeline.Options{Origin: 1})
-	b.Describe(func(r *timeline.Recording) {
-		r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
-		r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
-	})
+	b := recordedScript()
 	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
 	for i, owner := range []int{8, 7} {
 		at := timeline.Nanos(i) * 6 * s

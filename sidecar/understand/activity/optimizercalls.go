@@ -21,16 +21,20 @@ func (s *Stacks) optimizerCalls(process int) (calls []timeline.Interval) {
 	return timeline.Joined(calls)
 }
 
-// nodesInOptimizer says of each node of the stack tree whether it is in an optimizer's step. What torch has around one, 0.1 ms,
-// is outside of its hooks, too, and stays as it was read.
-func (s *Stacks) nodesInOptimizer() []bool {
-	in := make([]bool, len(s.Rec.Nodes))
-	for i := 1; i < len(in); i++ {
-		if n := s.Rec.Nodes[i]; int(n.Parent) < i { // else a damaged file
-			in[i] = in[n.Parent] || s.Means(n.Frame, origin.OptimizerStep)
+// Optimizers are the outermost optimizers' steps on the stacks, by node, each the name of its function; empty where there is none. What
+// torch has around a step, 0.1 ms, is none: it is outside of its hooks, too, and stays as it was read.
+func (s *Stacks) Optimizers() []string {
+	on := make([]string, len(s.Rec.Nodes))
+	for i := 1; i < len(on); i++ {
+		n := s.Rec.Nodes[i]
+		if int(n.Parent) >= i || int(n.Frame) >= len(s.Rec.Frames) { // a damaged file
+			continue
+		}
+		if on[i] = on[n.Parent]; on[i] == "" && s.Means(n.Frame, origin.OptimizerStep) {
+			on[i] = s.Rec.Frames[n.Frame].Function
 		}
 	}
-	return in
+	return on
 }
 
 // exactly moves the bounds of stretches in an optimizer's calls, which are sampled, to those of the calls that lie near: the error of one

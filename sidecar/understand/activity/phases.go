@@ -27,10 +27,10 @@ var moves = regexp.MustCompile(`\.(to|cuda)\(`)
 func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 	phases := s.nodePhases()
 	var list []PhaseStretch
-	var stepping []bool
+	var steps []string
 	calls := s.optimizerCalls(t.Process)
 	if len(calls) > 0 {
-		stepping = s.nodesInOptimizer()
+		steps = s.Optimizers()
 	}
 	begun := false
 	for _, span := range t.Spans {
@@ -45,7 +45,7 @@ func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 		if begun && phase == origin.StartUp {
 			phase = origin.OtherPhase
 		}
-		list = followed(list, PhaseStretch{span.Start, span.End, phase, stepping != nil && stepping[span.Node]})
+		list = followed(list, PhaseStretch{span.Start, span.End, phase, steps != nil && steps[span.Node] != ""})
 	}
 	if !begun {
 		return nil

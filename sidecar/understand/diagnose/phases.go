@@ -121,7 +121,7 @@ func withoutOptimizer(s *activity.Stacks, stretches []activity.PhaseStretch) boo
 			passes++
 		}
 	}
-	return passes >= leastSteps && !slices.ContainsFunc(optimizers(s), func(name string) bool { return name != "" })
+	return passes >= leastSteps && !slices.ContainsFunc(s.Optimizers(), func(name string) bool { return name != "" })
 }
 
 // trainers are the main threads of the processes that may train, the leading one first.

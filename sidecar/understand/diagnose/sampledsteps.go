@@ -5,7 +5,6 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
-	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 const (
@@ -95,7 +94,7 @@ func sampledSteps(s *activity.Stacks, t *timeline.Thread) (steps []timeline.Mark
 
 // firstOptimizer are the calls of the optimizer that a thread was seen in first.
 func firstOptimizer(s *activity.Stacks, t *timeline.Thread) (calls []timeline.Interval) {
-	on := optimizers(s)
+	on := s.Optimizers()
 	leading, inside := "", false
 	for _, span := range t.Spans {
 		name := ""
@@ -117,19 +116,4 @@ func firstOptimizer(s *activity.Stacks, t *timeline.Thread) (calls []timeline.In
 		}
 	}
 	return calls
-}
-
-// optimizers are the outermost optimizers' functions on the stacks, by node; empty where there is none.
-func optimizers(s *activity.Stacks) []string {
-	on := make([]string, len(s.Rec.Nodes))
-	for i := 1; i < len(on); i++ {
-		n := s.Rec.Nodes[i]
-		if int(n.Parent) >= i || int(n.Frame) >= len(s.Rec.Frames) { // a damaged file
-			continue
-		}
-		if on[i] = on[n.Parent]; on[i] == "" && s.Means(n.Frame, origin.OptimizerStep) {
-			on[i] = s.Rec.Frames[n.Frame].Function
-		}
-	}
-	return on
 }
