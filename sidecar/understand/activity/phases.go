@@ -83,7 +83,9 @@ func cutAt(list []PhaseStretch, times []timeline.Nanos, divided func(PhaseStretc
 }
 
 // begins reports whether a phase shows that the training has begun.
-func begins(p origin.Phase) bool { return p == origin.Backward || p == origin.Optimizer }
+func begins(p origin.Phase) bool {
+	return p == origin.Backward || p == origin.Optimizer || p == origin.CompiledStep
+}
 
 // startUp makes what was in no phase before the training began its start-up: up to the first forward
 // pass, where there was one.
@@ -105,10 +107,12 @@ func (s *Stacks) nodePhases() []origin.Phase {
 	}
 	frames := s.framePhases()
 	s.phases = s.below(frames, nil)
+	s.compiledSteps(frames)
 	if slices.ContainsFunc(s.phases, begins) { // else nobody asks for the text of lines
 		evaluations, at := s.validates(s.phases)
 		if len(evaluations) > 0 {
 			s.phases = s.below(frames, evaluations)
+			s.compiledSteps(frames)
 		}
 		s.byTurns = s.alternates(s.phases, at)
 		s.moving()

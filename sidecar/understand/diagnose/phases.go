@@ -117,7 +117,7 @@ func phasesWithin(stretches []activity.PhaseStretch, steps int, interval timelin
 func withoutOptimizer(s *activity.Stacks, stretches []activity.PhaseStretch) bool {
 	passes := 0
 	for _, p := range stretches {
-		if p.Phase == origin.Backward {
+		if p.Phase == origin.Backward || p.Phase == origin.CompiledStep {
 			passes++
 		}
 	}
@@ -295,7 +295,7 @@ func inSteps(phase origin.Phase, steps []*Step) (each []float64) {
 }
 
 // inEachStep are the phases without which there is no step.
-var inEachStep = []origin.Phase{origin.Forward, origin.Backward, origin.Optimizer}
+var inEachStep = []origin.Phase{origin.Forward, origin.Backward, origin.Optimizer, origin.CompiledStep}
 
 // perStep fills in how long it took each time, of so many steps; without steps each is a stretch.
 //

@@ -71,6 +71,9 @@ const Samples = Decorates << 1
 // Computes is of statistics and the like: that a picture's library asks for them makes them no drawing.
 const Computes = Samples << 1
 
+// RunsCompiled is of calls of a function that a framework has compiled as a whole: jax.jit's. What it does has no frames once it is compiled.
+const RunsCompiled = Customizes << 1
+
 // KeepsConnections is of what a program holds on to for its requests, and that uses a connection again.
 const KeepsConnections = Computes << 1
 
@@ -106,7 +109,7 @@ var words = map[string]Meanings{
 	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward, "replica": Replicates,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,
 	"prepare": Prepares, "callbacks": RunsCallbacks, "traceback": PrintsTraceback, "figures": FlushesFigures, "torch-trace": RunsTorchProfiler, "display": Displays,
-	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread, "decorator": Decorates, "customizes": Customizes,
+	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread, "decorator": Decorates, "compiled-call": RunsCompiled, "customizes": Customizes,
 }
 
 // Kind is what a library's code is for, as pictures colour it.

@@ -7,23 +7,24 @@ type Phase uint8
 
 // The phases. What is none of the others is OtherPhase.
 const (
-	OtherPhase  Phase = iota
-	StartUp           // before the training began: imports, models, processes that find each other
-	Loading           // the next batch: loading, or waiting for the loader's workers
-	Transfer          // of a batch to the device
-	Forward           // the model and its loss
-	Backward          // gradients
-	Optimizer         // the update, with clipping, scaling and schedules
-	ZeroGrad          // clears the gradients
-	Logging           // figures, progress bars
-	Evaluation        // validation, with its own batches
-	Checkpoint        // saves or loads the state
-	Callbacks         // of a framework, as far as they are nothing else
-	Compilation       // makes code at run time
-	NumPhases   = iota
+	OtherPhase   Phase = iota
+	StartUp            // before the training began: imports, models, processes that find each other
+	Loading            // the next batch: loading, or waiting for the loader's workers
+	Transfer           // of a batch to the device
+	Forward            // the model and its loss
+	Backward           // gradients
+	Optimizer          // the update, with clipping, scaling and schedules
+	ZeroGrad           // clears the gradients
+	Logging            // figures, progress bars
+	Evaluation         // validation, with its own batches
+	Checkpoint         // saves or loads the state
+	Callbacks          // of a framework, as far as they are nothing else
+	Compilation        // makes code at run time
+	CompiledStep       // one call of a function that was compiled as a whole: the model, its gradients and mostly the update, and the wait for it
+	NumPhases    = iota
 )
 
-var phaseIDs = [NumPhases]string{"other", "start-up", "data", "transfer", "forward", "backward", "optimizer", "zero_grad", "logging", "evaluation", "checkpoint", "callbacks", "compilation"}
+var phaseIDs = [NumPhases]string{"other", "start-up", "data", "transfer", "forward", "backward", "optimizer", "zero_grad", "logging", "evaluation", "checkpoint", "callbacks", "compilation", "compiled_step"}
 
 // String returns the phase's id.
 func (p Phase) String() string { return phaseIDs[min(int(p), NumPhases-1)] }
@@ -35,18 +36,19 @@ func PhaseIDs() []string { return slices.Clone(phaseIDs[:]) }
 // loading, a validation's batches part of the validation, while an optimizer may call a closure
 // that runs the model. A phase that is not listed for another stays part of it.
 var within = [NumPhases][]Phase{
-	StartUp:     {OtherPhase},
-	Loading:     {OtherPhase, Logging, Callbacks}, // a progress bar is around the loader that it iterates over
-	Transfer:    {OtherPhase, Loading, Callbacks}, // loaders of frameworks do it at the end
-	Forward:     {OtherPhase, Optimizer},
-	Backward:    {OtherPhase, Forward, Optimizer}, // frameworks' training_step
-	Optimizer:   {OtherPhase, Forward, Backward},  // the last: optimizers in the backward pass
-	ZeroGrad:    {OtherPhase, Forward, Optimizer},
-	Logging:     {OtherPhase, Forward},
-	Evaluation:  {OtherPhase, Logging, Callbacks},
-	Checkpoint:  {OtherPhase, Logging, Callbacks, Evaluation},
-	Callbacks:   {OtherPhase, Forward, Optimizer},
-	Compilation: {OtherPhase, Loading, Transfer, Forward, Backward, Optimizer, ZeroGrad, Logging, Evaluation, Callbacks},
+	StartUp:      {OtherPhase},
+	Loading:      {OtherPhase, Logging, Callbacks}, // a progress bar is around the loader that it iterates over
+	Transfer:     {OtherPhase, Loading, Callbacks}, // loaders of frameworks do it at the end
+	Forward:      {OtherPhase, Optimizer},
+	Backward:     {OtherPhase, Forward, Optimizer}, // frameworks' training_step
+	Optimizer:    {OtherPhase, Forward, Backward},  // the last: optimizers in the backward pass
+	ZeroGrad:     {OtherPhase, Forward, Optimizer},
+	Logging:      {OtherPhase, Forward},
+	Evaluation:   {OtherPhase, Logging, Callbacks},
+	Checkpoint:   {OtherPhase, Logging, Callbacks, Evaluation},
+	Callbacks:    {OtherPhase, Forward, Optimizer},
+	CompiledStep: {OtherPhase, Logging, Callbacks}, // a progress bar, or a callback, waits for the loss
+	Compilation:  {OtherPhase, Loading, Transfer, Forward, Backward, Optimizer, ZeroGrad, Logging, Evaluation, Callbacks, CompiledStep},
 }
 
 // Within reports whether the phase can begin in a call that is part of another one.

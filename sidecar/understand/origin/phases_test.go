@@ -44,6 +44,14 @@ func TestPhasesOfFunctions(t *testing.T) {
 		{site + "lightning/pytorch/loops/evaluation_loop.py", "_EvaluationLoop.run", Evaluation},
 		{site + "pytorch_lightning/loops/fetchers.py", "_PrefetchDataFetcher.__next__", Loading},
 		{site + "keras/src/optimizers/base_optimizer.py", "BaseOptimizer.apply", Optimizer},
+		{site + "jax/_src/api.py", "value_and_grad.<locals>.value_and_grad_f", Backward},
+		{site + "jax/_src/interpreters/partial_eval.py", "trace_to_jaxpr_dynamic", Compilation},
+		{site + "optax/transforms/_combining.py", "chain.<locals>.update_fn", Optimizer},
+		{site + "flax/training/train_state.py", "TrainState.apply_gradients", Optimizer},
+		{site + "flax/nnx/training/optimizer.py", "Optimizer.update", Optimizer},
+		{site + "tensorflow/python/eager/polymorphic_function/tracing_compilation.py", "call_function", OtherPhase}, // each call has it
+		{site + "tensorflow/python/eager/polymorphic_function/tracing_compilation.py", "trace_function", Compilation},
+		{site + "tensorflow/python/eager/backprop.py", "GradientTape.gradient", Backward},
 		{site + "tqdm/std.py", "tqdm.__iter__", Logging},
 		{site + "numpy/linalg.py", "evaluate", OtherPhase},
 		{"/home/me/train.py", "validate", Evaluation},
@@ -73,6 +81,9 @@ func TestPhasesWithinOthers(t *testing.T) {
 		{Checkpoint, Loading, false, "a dataset's file is read"},
 		{Compilation, Forward, true, "the first step"},
 		{Forward, Compilation, false, "a model that is traced"},
+		{CompiledStep, Callbacks, true, "a callback that waits for the loss"},
+		{CompiledStep, Evaluation, false, "a validation's own calls"},
+		{Compilation, CompiledStep, true, "a batch of another shape"},
 		{StartUp, Forward, false, "an import in the first step"},
 	} {
 		if got := c.inner.Within(c.outer); got != c.want {

@@ -10,6 +10,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -162,8 +163,12 @@ func (b *builder) steps(d *diagnose.Diagnosis) {
 			Text: "steps: not known, as the optimizer's calls are too short for how often the stacks were read; omni-perf run counts the steps of torch, unless --no-step-hook is given or Python was started with -I, -E or -S; elsewhere omni_perf.step() marks them"})
 	}
 	if d.NoOptimizer {
+		reason := "no optimizer of torch was seen to step"
+		if slices.ContainsFunc(d.Phases, func(p diagnose.PhaseTime) bool { return p.Phase == origin.CompiledStep }) {
+			reason = "one call runs a compiled step, or several of them, and has no frames"
+		}
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "steps-unknown", Args: map[string]any{},
-			Text: "steps: not known, as no optimizer of torch was seen to step; omni_perf.step() at the end of the loop's body marks them"})
+			Text: "steps: not known, as " + reason + "; omni_perf.step() at the end of the loop's body marks them"})
 	}
 	if d.PhasesWithin > mostOffPhases {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: CoarsePhases, Args: map[string]any{"within": d.PhasesWithin},

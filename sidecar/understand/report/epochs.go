@@ -16,7 +16,7 @@ type EpochTimes struct {
 }
 
 // trainingPhases are those that a step has of the training itself, wherever its epoch began: the workers that a loader starts anew are in them.
-var trainingPhases = []origin.Phase{origin.Loading, origin.Transfer, origin.Forward, origin.Backward, origin.Optimizer, origin.ZeroGrad, origin.Compilation}
+var trainingPhases = []origin.Phase{origin.Loading, origin.Transfer, origin.Forward, origin.Backward, origin.Optimizer, origin.ZeroGrad, origin.Compilation, origin.CompiledStep}
 
 // EpochTimes sums up the leading process's steps by the epochs that the program, or its loader, has numbered, in their order of time.
 func (v *View) EpochTimes() (list []EpochTimes) {

@@ -102,19 +102,20 @@ func Task(name string) string {
 }
 
 var trainingPhases = map[origin.Phase]string{
-	origin.OtherPhase:  "other code",
-	origin.StartUp:     "start-up",
-	origin.Loading:     "data",
-	origin.Transfer:    "transfer to the device",
-	origin.Forward:     "forward",
-	origin.Backward:    "backward",
-	origin.Optimizer:   "optimizer",
-	origin.ZeroGrad:    "zero_grad",
-	origin.Logging:     "logging",
-	origin.Evaluation:  "evaluation",
-	origin.Checkpoint:  "checkpoint",
-	origin.Callbacks:   "callbacks",
-	origin.Compilation: "compilation",
+	origin.OtherPhase:   "other code",
+	origin.StartUp:      "start-up",
+	origin.Loading:      "data",
+	origin.Transfer:     "transfer to the device",
+	origin.Forward:      "forward",
+	origin.Backward:     "backward",
+	origin.Optimizer:    "optimizer",
+	origin.ZeroGrad:     "zero_grad",
+	origin.Logging:      "logging",
+	origin.Evaluation:   "evaluation",
+	origin.Checkpoint:   "checkpoint",
+	origin.Callbacks:    "callbacks",
+	origin.Compilation:  "compilation",
+	origin.CompiledStep: "compiled step",
 }
 
 // TrainingPhase names a phase of a training.
