@@ -16,8 +16,8 @@ func TestSamplingTakesLittleFromAProgramThatUsesAllCPUs(t *testing.T) {
 		{"the first stretch", 19 * time.Second, 0, 2, 0.05},
 		{"a CPU is free", time.Minute, 1, 2, 0.05},
 		{"no CPU of two is free", time.Minute, 0, 2, 0.008},
-		{"half a CPU is free, in short gaps", time.Minute, 0.65, 2, 0.008},
-		{"more is free", time.Minute, 0.75, 2, 0.029},
+		{"most of a CPU is free, in short gaps", time.Minute, 0.8, 2, 0.008},
+		{"more is free", time.Minute, 0.85, 2, 0.029},
 		{"no CPU of many is free", time.Minute, 0, 64, 0.05},
 	} {
 		got := limit{budget: 0.05, taken: 0.004}.now(c.so, func() (free, cores float64) { return c.free, c.cores })

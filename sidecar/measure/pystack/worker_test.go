@@ -26,11 +26,11 @@ func TestHowAWorkerGoesAboutItWhereFewCPUsAreFree(t *testing.T) {
 		{"none is, of a short recording", true, alone, short, 0, alone},
 		{"none is", true, alone, long, 0, kept},
 		{"none is, of descendants", false, alone, long, 0, modest},
-		{"hardly one is, and was before", true, alone, long, 0.7, alone},
-		{"hardly one is, and none was before", true, kept, long, 0.7, kept},
+		{"hardly one is, and was before", true, alone, long, 0.85, alone},
+		{"hardly one is, and none was before", true, kept, long, 0.85, kept},
 		{"one is again", true, kept, long, 1, alone},
 		{"one is again, of descendants", false, modest, long, 1, alone},
-		{"somebody is to be read again", false, idle, long, 0.7, alone},
+		{"somebody is to be read again", false, idle, long, 0.85, alone},
 	} {
 		w := newWorker(c.keeps)
 		w.be(c.was)

@@ -14,8 +14,9 @@ const (
 	// a small part. From then on there is enough, and what they use where no CPU is free is taken from the program.
 	fullFor = 20 * time.Second
 	// Where less than the lower of these CPUs is free, and more in between, it is taken from the program:
-	// threads that wake each other up leave gaps which are too short for others.
-	freeFrom, freeAll = 0.65, 0.85
+	// threads that wake each other up leave gaps which are too short for others, a third of two CPUs together. A program of one thread
+	// leaves a whole one.
+	freeFrom, freeAll = 0.8, 0.9
 )
 
 // Share is how much of what it could leave out a collector does when it has gone on for so long: 1 where a CPU is free, 0 where

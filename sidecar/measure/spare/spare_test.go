@@ -15,8 +15,8 @@ func TestWhatIsDoneWhereFewCPUsAreFree(t *testing.T) {
 	}{
 		{19 * time.Second, 0, 1, 20 * time.Millisecond},
 		{20 * time.Second, 0, 0, 100 * time.Millisecond},
-		{time.Hour, 0.65, 0, 100 * time.Millisecond},
-		{time.Hour, 0.75, 0.5, 60 * time.Millisecond},
+		{time.Hour, 0.8, 0, 100 * time.Millisecond},
+		{time.Hour, 0.85, 0.5, 60 * time.Millisecond},
 		{time.Hour, 1.5, 1, 20 * time.Millisecond},
 	} {
 		cpus := CPUs(func() (free, cores float64) { return test.free, 2 })
