@@ -25,7 +25,7 @@ type caller struct {
 
 // compiledSteps makes steps, or evaluations, of what is below a call of a compiled function, and of the place that calls it; and steps
 // of the waits for a device in such a training.
-func (s *Stacks) compiledSteps(frames []origin.Phase) {
+func (s *Stacks) compiledSteps(frames, phases []origin.Phase) {
 	calls := s.compiledCalls()
 	if calls == nil {
 		return
@@ -34,8 +34,8 @@ func (s *Stacks) compiledSteps(frames []origin.Phase) {
 	if !trains {
 		return
 	}
-	waits := make([]bool, len(s.phases))
-	for i := 1; i < len(s.phases); i++ {
+	waits := make([]bool, len(phases))
+	for i := 1; i < len(phases); i++ {
 		n := s.Rec.Nodes[i]
 		if int(n.Parent) >= i || int(n.Frame) >= len(s.facts) { // a damaged file
 			continue
@@ -49,8 +49,8 @@ func (s *Stacks) compiledSteps(frames []origin.Phase) {
 		if waits[i] && !called && calls[i] == timeline.RootNode {
 			phase = origin.CompiledStep
 		}
-		if s.phases[i] == origin.OtherPhase || waits[i] && phase == origin.CompiledStep && phase.Within(s.phases[i]) {
-			s.phases[i] = phase
+		if phases[i] == origin.OtherPhase || waits[i] && phase == origin.CompiledStep && phase.Within(phases[i]) {
+			phases[i] = phase
 		}
 	}
 }
@@ -64,11 +64,11 @@ func (s *Stacks) whatIsCompiled(calls []timeline.NodeID, frames []origin.Phase) 
 			continue
 		}
 		id := s.Rec.Nodes[i].Frame
-		switch phase := frames[id]; {
+		switch from, phase := s.callerAt(call), frames[id]; {
 		case begins(phase):
-			does[s.callerAt(call)], trains = origin.CompiledStep, true
-		case phase == origin.Evaluation && s.facts[id].own && does[s.callerAt(call)] == origin.OtherPhase:
-			does[s.callerAt(call)] = origin.Evaluation
+			does[from], trains = origin.CompiledStep, true
+		case phase == origin.Evaluation && s.facts[id].own && does[from] == origin.OtherPhase:
+			does[from] = origin.Evaluation
 		}
 	}
 	return does, trains
@@ -88,10 +88,14 @@ func (s *Stacks) callerAt(node timeline.NodeID) caller {
 // compiledCalls are, of the nodes at and below a call of a compiled function, the nodes that call it; nil where there is none. What
 // a framework wraps its functions in calls none.
 func (s *Stacks) compiledCalls() (calls []timeline.NodeID) {
+	callers := make([]timeline.NodeID, len(s.Rec.Nodes)) // each node, or of what a framework wraps a function in the one that calls it
 	for i := 1; i < len(s.Rec.Nodes); i++ {
 		n := s.Rec.Nodes[i]
 		if int(n.Parent) >= i || int(n.Frame) >= len(s.facts) { // a damaged file
 			continue
+		}
+		if callers[i] = timeline.NodeID(i); s.Means(n.Frame, origin.Decorates) {
+			callers[i] = callers[n.Parent]
 		}
 		if calls != nil && calls[n.Parent] != timeline.RootNode {
 			calls[i] = calls[n.Parent]
@@ -103,11 +107,7 @@ func (s *Stacks) compiledCalls() (calls []timeline.NodeID) {
 		if calls == nil {
 			calls = make([]timeline.NodeID, len(s.Rec.Nodes))
 		}
-		from := n.Parent
-		for from != timeline.RootNode && s.Means(s.Rec.Nodes[from].Frame, origin.Decorates) {
-			from = s.Rec.Nodes[from].Parent
-		}
-		calls[i] = from
+		calls[i] = callers[n.Parent]
 	}
 	return calls
 }

@@ -107,12 +107,10 @@ func (s *Stacks) nodePhases() []origin.Phase {
 	}
 	frames := s.framePhases()
 	s.phases = s.below(frames, nil)
-	s.compiledSteps(frames)
 	if slices.ContainsFunc(s.phases, begins) { // else nobody asks for the text of lines
 		evaluations, at := s.validates(s.phases)
 		if len(evaluations) > 0 {
 			s.phases = s.below(frames, evaluations)
-			s.compiledSteps(frames)
 		}
 		s.byTurns = s.alternates(s.phases, at)
 		s.moving()
@@ -141,6 +139,7 @@ func (s *Stacks) below(frames []origin.Phase, evaluations map[timeline.NodeID]bo
 			phases[i] = inner
 		}
 	}
+	s.compiledSteps(frames, phases)
 	return phases
 }
 

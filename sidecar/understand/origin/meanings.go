@@ -71,14 +71,14 @@ const Samples = Decorates << 1
 // Computes is of statistics and the like: that a picture's library asks for them makes them no drawing.
 const Computes = Samples << 1
 
-// RunsCompiled is of calls of a function that a framework has compiled as a whole: jax.jit's. What it does has no frames once it is compiled.
-const RunsCompiled = Customizes << 1
-
 // KeepsConnections is of what a program holds on to for its requests, and that uses a connection again.
 const KeepsConnections = Computes << 1
 
 // Customizes is what runs a sitecustomize as the interpreter starts: omni-perf run places one.
 const Customizes = KeepsConnections << 1
+
+// RunsCompiled is of calls of a function that a framework has compiled as a whole: jax.jit's. What it does has no frames once it is compiled.
+const RunsCompiled = Customizes << 1
 
 // What a notebook's kernel does around a cell's code.
 const (
