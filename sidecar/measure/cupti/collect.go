@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/alarm"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -61,15 +62,15 @@ func (c Collector) Collect(ctx context.Context, sink Sink) error {
 			}
 		}
 	}()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	wake := alarm.New(0)
+	defer wake.Stop()
 	look := time.Now() // when to look for the next time
 	pause := firstLook // from then to the time after
 	for over := false; !over; {
 		select {
 		case <-ctx.Done():
 			over = true
-		case <-timer.C:
+		case <-wake.C:
 		}
 		if now := time.Now(); over || !now.Before(look) {
 			folder.look(processes)
@@ -85,7 +86,7 @@ func (c Collector) Collect(ctx context.Context, sink Sink) error {
 				}
 			}
 		}
-		timer.Reset(next)
+		wake.Reset(next)
 	}
 	until := timeline.Monotonic()
 	for _, p := range processes {

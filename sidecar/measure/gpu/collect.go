@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/alarm"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -146,14 +147,14 @@ func (g *group) id(lane string) string { return fmt.Sprintf("gpu%d.%s", g.info.I
 func (g *group) run(ctx context.Context) {
 	g.open()
 	g.describe()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	wake := alarm.New(0)
+	defer wake.Stop()
 	for !g.lost {
 		select {
 		case <-ctx.Done():
 			g.finish()
 			return
-		case <-timer.C:
+		case <-wake.C:
 		}
 		now := time.Now()
 		next := earlier(
@@ -165,7 +166,7 @@ func (g *group) run(ctx context.Context) {
 			<-ctx.Done()
 			break
 		}
-		timer.Reset(time.Until(next))
+		wake.Reset(time.Until(next))
 	}
 	g.closeActivities()
 }

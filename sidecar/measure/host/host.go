@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/alarm"
 	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -119,16 +120,16 @@ func (c *Collector) Collect(ctx context.Context, sink Sink, figures timeline.Fig
 		p.nextKin = math.MaxInt64 // the tree reports who is new
 	}
 	s.read(c.opts.Clock(), everything)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	wake := alarm.New(0)
+	defer wake.Stop()
 	for {
-		timer.Reset(p.wait(c.opts.Clock()))
+		wake.Reset(p.wait(c.opts.Clock()))
 		select {
 		case <-ctx.Done():
 			s.read(c.opts.Clock(), usual)
 			s.readShares()
 			return nil
-		case <-timer.C:
+		case <-wake.C:
 		}
 		start := c.opts.Clock()
 		if p.slows(start) {

@@ -70,7 +70,7 @@ func (f *FS) Path(pid int, file string) string {
 
 // Stat reads /proc/PID/stat.
 func (f *FS) Stat(pid int) (Stat, error) {
-	text, err := f.Read(f.Path(pid, "stat"))
+	text, err := f.ReadShort(f.Path(pid, "stat"))
 	if err != nil {
 		return Stat{}, err
 	}

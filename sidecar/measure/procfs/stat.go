@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 // Stat is what is used of /proc/PID/stat (proc_pid_stat(5)).
@@ -87,9 +87,9 @@ func ParseStat(text []byte) (Stat, error) {
 // nanoseconds, where stat files count ticks. It is the live kernel's, whatever Root is.
 func CPUTime(pid int) (time.Duration, error) {
 	const schedClock = 2 // CPUCLOCK_SCHED; see clock_getcpuclockid(3)
-	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|schedClock), &ts); err != nil {
+	used, err := timeline.ReadClock(int32(^pid<<3 | schedClock))
+	if err != nil {
 		return 0, fmt.Errorf("CPU clock of process %d: %w", pid, err)
 	}
-	return time.Duration(ts.Nano()), nil
+	return time.Duration(used), nil
 }

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 const (
@@ -114,7 +113,7 @@ func (t *Tree) noteSearched() {
 
 // lastID is the process id given away last; moved reports whether there are new ones.
 func (t *Tree) lastID() (last int, moved bool) {
-	text, err := t.fs.Read(t.fs.Root + "/loadavg")
+	text, err := t.fs.ReadShort(t.fs.Root + "/loadavg")
 	if err == nil {
 		var ok bool
 		if last, ok = parseLast(string(text)); ok {
@@ -145,11 +144,9 @@ func (f *finder) again() (due []int) {
 func cpuOf(what func()) int64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var before, after unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &before)
+	before := timeline.ThreadCPU()
 	what()
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &after)
-	return after.Nano() - before.Nano()
+	return int64(timeline.ThreadCPU() - before)
 }
 
 // judge takes loadavg for made up where a walk has found what it should have shown by

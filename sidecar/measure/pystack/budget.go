@@ -10,6 +10,8 @@ import (
 const (
 	targetBudget, descendantsBudget = 0.05, 0.02
 	takenByOne, takenByMany         = 0.002, 0.0015
+	// Of a recording that is longer than enoughFor each second says less of the whole: what is taken falls with its length, to leastTaken of it.
+	enoughFor, leastTaken = 40 * time.Second, 0.25
 )
 
 // limit of what sampling may use of a core.
@@ -24,6 +26,7 @@ func (l limit) now(so time.Duration, free spare.CPUs) float64 {
 	if share == 1 {
 		return l.budget
 	}
-	least := min(l.budget, l.taken*cores)
+	seldom := min(max(enoughFor.Seconds()/so.Seconds(), leastTaken), 1)
+	least := min(l.budget, l.taken*cores*seldom)
 	return least + (l.budget-least)*share
 }

@@ -16,9 +16,7 @@ const (
 	continuous = 2 * time.Microsecond
 	// A raw sleep keeps the processor (P) of the Go scheduler while it lasts, which costs half as much as
 	// giving it back each time. From longSleep on it would be asked for by the scheduler's watchdog, again and
-	// again: an ordinary timer is cheaper then, unless nobody else keeps a P. While one is kept the watchdog
-	// looks a hundred times a second, else a thousand times for a while whenever anything wakes up. Such a
-	// sleep is made of pieces of longSleep, between which it may be ended.
+	// again: an ordinary timer is cheaper then.
 	longSleep = 20 * time.Millisecond
 	// jitter is the largest deviation from the interval: a regular one would
 	// beat with programs that have a period of their own.
@@ -77,20 +75,12 @@ func (c *clock) next(now int64) (missed int64) {
 
 // sleep waits for the tick that is due; false when done is closed before.
 func (c *clock) sleep(done <-chan struct{}) bool {
-	if c.worker.is == modest && c.interval >= continuous || c.interval >= longSleep && !c.worker.keeps {
+	switch {
+	case c.worker.is == alone && c.interval < continuous:
+	case c.worker.is != alone || c.interval >= longSleep:
 		return c.worker.wait(time.Duration(c.due-c.now()), done)
-	}
-	if c.worker.is == kept {
-		c.worker.leave()
-		defer c.worker.back()
-		runtime.Gosched() // all others go on now
-	}
-	for c.interval >= continuous {
-		until := min(c.due, c.now()+int64(longSleep))
-		sleepUntil(until)
-		if until == c.due || ended(done) {
-			break
-		}
+	default:
+		sleepUntil(c.due)
 	}
 	return !ended(done)
 }

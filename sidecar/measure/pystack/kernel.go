@@ -195,7 +195,7 @@ func (k *procKernel) activity(tid int) (activity, bool) {
 
 // link reads where a file descriptor leads.
 func (k *procKernel) link(fd int) string {
-	n, err := unix.Readlink(fmt.Sprintf("/proc/%d/fd/%d", k.pid, fd), k.linkBuf[:])
+	n, err := procfs.Readlink(fmt.Sprintf("/proc/%d/fd/%d", k.pid, fd), k.linkBuf[:])
 	if err != nil || n == len(k.linkBuf) {
 		return ""
 	}

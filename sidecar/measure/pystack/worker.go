@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/alarm"
 	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
@@ -16,21 +17,22 @@ import (
 // thread, when the target's sampler wakes up, and the worker has it for itself only from one sleep to the next.
 type worker struct {
 	is     manner
-	keeps  bool          // a P while it sleeps
+	leads  bool          // where it shares its thread
 	away   *apart        // of a thread of its own
+	leader *alarm.Leader // of one that leads
 	spent  time.Duration // CPU time, up to the last sleep
 	resume time.Duration // CPU time of the thread at the end of that
-	timer  *time.Timer
+	alarm  *alarm.Alarm
 }
 
 // manner is how a worker goes about it.
 type manner uint8
 
 const (
-	idle   manner = iota // it has nobody to read
-	alone                // it has a thread of its own
-	kept                 // it shares one, and keeps the P while it sleeps, so that all others wait for it
-	modest               // it shares one, and sleeps by a timer of Go's
+	idle    manner = iota // it has nobody to read
+	alone                 // it has a thread of its own
+	leading               // it shares one, and all others wait for it
+	modest                // it shares one
 	manners
 )
 
@@ -38,16 +40,16 @@ const (
 const sharedWake = 10 * time.Microsecond
 
 // newWorker locks the calling goroutine to its thread, until end.
-func newWorker(keeps bool) *worker {
+func newWorker(leads bool) *worker {
 	runtime.LockOSThread()
-	w := &worker{keeps: keeps, resume: timeline.ThreadCPU(), timer: time.NewTimer(time.Hour)}
-	w.timer.Stop()
+	w := &worker{leads: leads, resume: timeline.ThreadCPU(), alarm: alarm.New(time.Hour)}
 	w.be(alone)
 	return w
 }
 
 func (w *worker) end() {
 	w.be(idle)
+	w.alarm.Stop()
 	runtime.UnlockOSThread()
 }
 
@@ -57,8 +59,8 @@ func (w *worker) cpu() time.Duration { return w.spent + timeline.ThreadCPU() - w
 // suit has it share its thread where no CPU is free, and not where some are; in between it stays as it is.
 func (w *worker) suit(so time.Duration, free spare.CPUs) {
 	switch share, _ := free.Share(so); {
-	case share == 0 && w.keeps:
-		w.be(kept)
+	case share == 0 && w.leads:
+		w.be(leading)
 	case share == 0:
 		w.be(modest)
 	case share > 0.5 || w.is == idle:
@@ -74,8 +76,15 @@ func (w *worker) be(is manner) {
 		w.away.end()
 		w.away = nil
 	}
+	if w.leader != nil {
+		w.leader.End()
+		w.leader = nil
+	}
 	if is == alone {
 		w.away = newApart(ownThread{})
+	}
+	if is == leading {
+		w.leader, _ = alarm.Lead() // without one it sleeps as the modest do
 	}
 	processors.change(w.is, is)
 	w.is = is
@@ -91,17 +100,20 @@ func (w *worker) missed(ticks, at int64) {
 	}
 }
 
-// wait sleeps by a timer of Go's; false when done is closed before.
+// wait sleeps, and lets all others go on; false when done is closed before.
 func (w *worker) wait(length time.Duration, done <-chan struct{}) bool {
-	if w.is == modest {
+	if w.is != alone {
 		w.leave()
 		defer w.back()
 	}
-	w.timer.Reset(length)
+	if w.leader != nil {
+		return w.leader.Sleep(length, done)
+	}
+	w.alarm.Reset(length)
 	select {
 	case <-done:
 		return false
-	case <-w.timer.C:
+	case <-w.alarm.C:
 		return !ended(done)
 	}
 }
@@ -142,11 +154,10 @@ func (s *scheduler) change(from, to manner) {
 	}
 }
 
-// want is one P while every worker shares its thread: nothing that wakes up then wakes another thread, and as long as a worker keeps
-// the P, the watchdog has nothing to do but to look, a hundred times a second.
+// want is one P while every worker shares its thread: nothing that wakes up then wakes another thread.
 func (s *scheduler) want(cpus int) int {
-	if s.workers[alone] == 0 && s.workers[kept]+s.workers[modest] > 0 {
-		return max(s.workers[kept], 1)
+	if s.workers[alone] == 0 && s.workers[leading]+s.workers[modest] > 0 {
+		return 1
 	}
 	return max(enough, cpus)
 }

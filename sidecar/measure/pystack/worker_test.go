@@ -24,11 +24,11 @@ func TestHowAWorkerGoesAboutItWhereFewCPUsAreFree(t *testing.T) {
 	}{
 		{"a CPU is free", true, alone, long, 1.5, alone},
 		{"none is, of a short recording", true, alone, short, 0, alone},
-		{"none is", true, alone, long, 0, kept},
+		{"none is", true, alone, long, 0, leading},
 		{"none is, of descendants", false, alone, long, 0, modest},
 		{"hardly one is, and was before", true, alone, long, 0.85, alone},
-		{"hardly one is, and none was before", true, kept, long, 0.85, kept},
-		{"one is again", true, kept, long, 1, alone},
+		{"hardly one is, and none was before", true, leading, long, 0.85, leading},
+		{"one is again", true, leading, long, 1, alone},
 		{"one is again, of descendants", false, modest, long, 1, alone},
 		{"somebody is to be read again", false, idle, long, 0.85, alone},
 	} {
@@ -50,11 +50,11 @@ func TestThreadsOfGoWhileWorkersSample(t *testing.T) {
 		{[manners]int{}, 16},
 		{[manners]int{idle: 1}, 16},
 		{[manners]int{alone: 1, modest: 1}, 16},
-		{[manners]int{kept: 1, idle: 1}, 1},
-		{[manners]int{kept: 1, modest: 1}, 1},
+		{[manners]int{leading: 1, idle: 1}, 1},
+		{[manners]int{leading: 1, modest: 1}, 1},
 		{[manners]int{modest: 1}, 1},
-		{[manners]int{kept: 2, modest: 2}, 2},
-		{[manners]int{kept: 1, alone: 1}, 16},
+		{[manners]int{leading: 2, modest: 2}, 1},
+		{[manners]int{leading: 1, alone: 1}, 16},
 	} {
 		if got := (&scheduler{workers: c.workers}).want(16); got != c.want {
 			t.Errorf("%v: %d Ps, want %d", c.workers, got, c.want)
@@ -69,7 +69,7 @@ func TestThreadsOfGoWhileWorkersSample(t *testing.T) {
 func TestWorkersSleepAndAllOthersGoOn(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	const ticks, interval = 50, 4 * time.Millisecond
-	for _, is := range []manner{alone, kept, modest} {
+	for _, is := range []manner{alone, leading, modest} {
 		ctx, stop := context.WithCancel(t.Context())
 		var computed atomic.Int64
 		go func() {
@@ -80,7 +80,7 @@ func TestWorkersSleepAndAllOthersGoOn(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 		}()
-		w := newWorker(is == kept)
+		w := newWorker(is == leading)
 		w.be(is)
 		c := newClock(w, interval)
 		began, before := time.Now(), w.cpu()

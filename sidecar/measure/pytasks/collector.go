@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/omni-perf/omni-perf/sidecar/measure/alarm"
 	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
+	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -116,15 +116,15 @@ func (c *Collector) Collect(ctx context.Context, sink Sink) {
 	for range timeline.AwaitKinds() {
 		s.now = append(s.now, where{make(map[timeline.NodeID]int), make(map[timeline.NodeID]int)})
 	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	wake := alarm.New(0)
+	defer wake.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			s.finish()
 			return
-		case <-timer.C:
-			timer.Reset(s.tick())
+		case <-wake.C:
+			wake.Reset(s.tick())
 		}
 	}
 }
@@ -346,13 +346,11 @@ func (s *series) describe() {
 	})
 }
 
-// processCPU is the CPU time of all threads of a process so far, in nanoseconds; -1 if it
-// is not known. Linux makes the clock's id of the process id (kernel/time/posix-cpu-timers.c).
+// processCPU is the CPU time of all threads of a process so far, in nanoseconds; -1 if it is not known.
 func processCPU(pid int) int64 {
-	const scheduled = 2 // CPUCLOCK_SCHED
-	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|scheduled), &ts); err != nil {
+	used, err := procfs.CPUTime(pid)
+	if err != nil {
 		return -1
 	}
-	return ts.Nano()
+	return int64(used)
 }
