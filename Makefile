@@ -174,6 +174,7 @@ notebooks-aa: build
 # torchrun" runs those with a part of these in their names. trainings-peers: what others say of three of them.
 trainings: build
 	tools/torch
+	tools/jax
 	$(BIN)/python bench/trainings $(NAMES)
 
 # The tests with real torch by older ones, each in an environment of its own: TORCHES="2.1.2" runs these (docs/torch.md).

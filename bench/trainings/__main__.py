@@ -1,6 +1,6 @@
 """The proof of the trainings: bench/trainings [NAME…] runs each under omni-perf and compares it with its own clock.
 
-The table goes to build/trainings/table.txt too. What is not installed in .cache/torch is skipped with the reason.
+The table goes to build/trainings/table.txt too. What is not installed in .cache is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from cases import Case, cases
 from judging import Verdict, judge
 
 ROOT = Path(__file__).resolve().parents[2]
-TORCH = ROOT / ".cache" / "torch" / "bin"
 PROGRAMS = Path(__file__).resolve().with_name("programs")
 OUT = ROOT / "build" / "trainings"
 
@@ -27,10 +26,12 @@ def run(case: Case, binary: str, out: Path) -> Verdict:
     shutil.rmtree(out, ignore_errors=True)
     clocks = out / "clocks"
     clocks.mkdir(parents=True)
-    environment = os.environ | {"CLOCKS": str(clocks), "PATH": f"{TORCH}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    python = python_of(case)
+    environment = os.environ | {"CLOCKS": str(clocks), "OMP_NUM_THREADS": "1"}
+    environment["PATH"] = f"{python.parent}:{os.environ['PATH']}"
     command = [*case.launcher, str(PROGRAMS / case.command[0]), *case.command[1:]]
     done = subprocess.run(
-        [binary, "run", "--interpreter", TORCH / "python", "-o", out / "report", "--format", "json,svg,html", *command],
+        [binary, "run", "--interpreter", python, "-o", out / "report", "--format", "json,svg,html", *command],
         env=environment, cwd=out, capture_output=True, text=True, check=False,
     )  # fmt: skip
     (out / "said.txt").write_text(done.stdout + done.stderr)
@@ -39,9 +40,16 @@ def run(case: Case, binary: str, out: Path) -> Verdict:
     return judge(case, done.returncode, report, facts)
 
 
-def has(module: str) -> bool:
-    found = subprocess.run([TORCH / "python", "-c", f"import {module}"], capture_output=True, check=False)
-    return found.returncode == 0
+def python_of(case: Case) -> Path:
+    return ROOT / ".cache" / case.environment / "bin" / "python"
+
+
+def lacks(case: Case) -> str:
+    """Return what a case needs and has not, in words; empty if nothing."""
+    python = python_of(case)
+    if python.exists() and not subprocess.run([python, "-c", f"import {case.needs}"], capture_output=True).returncode:
+        return ""
+    return f"no {case.needs} in .cache/{case.environment} (tools/{case.environment})"
 
 
 def table(rows: list[list[str]]) -> str:
@@ -58,12 +66,12 @@ def main() -> int:
     binary = str(Path(sys.executable).with_name("omni-perf"))
     columns = ["training", "steps", "pace", "samples", "worst phase", "known to", "unknown", "extra", "verdict"]
     rows = [[*columns, "headline"]]
-    wrong, installed = 0, {module: has(module) for module in {case.needs for case in cases()}}
+    wrong = 0
     for number, case in enumerate(cases()):
         if asked and not any(part in case.name for part in asked):
             continue
-        if not installed[case.needs]:
-            print(f"skipped: {case.name}: no {case.needs} in .cache/torch (tools/torch)", flush=True)
+        if lacking := lacks(case):
+            print(f"skipped: {case.name}: {lacking}", flush=True)
             continue
         verdict = run(case, binary, OUT / f"{number:02}")
         wrong += bool(verdict.wrong)

@@ -18,6 +18,9 @@ class Case:
     name: str
     command: list[str]
     needs: str = "torch"
+    """A module of the environment …"""
+    environment: str = "torch"
+    """… in .cache, which the tool of this name makes."""
     launcher: list[str] = field(default_factory=list[str])
     code: int = 0
     """Its exit code."""
@@ -62,7 +65,7 @@ TORCHRUN = ["-m", "torch.distributed.run", "--master-port", "29573"]
 
 def cases() -> list[Case]:
     """Return all of them."""
-    plain, ranks, frameworks = "plain.py", "ranks.py", "frameworks.py"
+    plain, ranks, frameworks, compiled = "plain.py", "ranks.py", "frameworks.py", "compiled.py"
     return [
         Case("plain loop, no workers", [plain, "--item", "0.002"]),
         Case("2 workers that compute", [plain, "--workers", "2", "--item", "0.002"]),
@@ -83,6 +86,7 @@ def cases() -> list[Case]:
         Case("epochs with a short batch", [plain, "--epochs", "3", "--validate", "--steps", "30", "--short", "9"]),
         Case("epochs, 2 workers that stay, a short batch",
              [plain, "--epochs", "4", "--workers", "2", "--persistent", "--steps", "25", "--short", "9"]),
+        Case("four trials that are kept", ["trials.py"]),
         Case("stops early", [plain, "--stop", "35"]),
         Case("ends by an exception", [plain, "--fail", "30"], code=1, expects=raised),
         Case("a worker is killed", [plain, "--workers", "2", "--kill"], code=1, expects=says("SIGKILL")),
@@ -99,4 +103,7 @@ def cases() -> list[Case]:
         Case("Lightning, 2 workers", [frameworks, "lightning", "--workers", "2"], "lightning"),
         Case("accelerate", [frameworks, "accelerate"], "accelerate"),
         Case("accelerate, 2 workers", [frameworks, "accelerate", "--workers", "2"], "accelerate"),
+        Case("JAX, Flax linen", [compiled, "linen"], "flax", "jax"),
+        Case("JAX, Flax NNX", [compiled, "nnx"], "flax", "jax"),
+        Case("Keras on JAX", [compiled, "keras"], "keras", "jax"),
     ]  # fmt: skip

@@ -144,9 +144,8 @@ def step(total: int | None = None, *, epoch: int | None = None, samples: int = 0
         _watcher(False, epoch)
 
 
-def step_by_hook(anew: bool = False, called_ns: int = 0) -> None:
-    """Mark the end of a step found by a hook; calls of step() take precedence. anew and called_ns: as in StepEnd."""
-    at_ns = monotonic_ns()
+def step_by_hook(at_ns: int, anew: bool = False, called_ns: int = 0) -> None:
+    """Mark a step found by a hook; calls of step() take precedence. The times and anew are as in StepEnd."""
     _steps.append(StepEnd(at_ns, True, anew=anew, called_ns=called_ns))
     _progress.hooked += 1
     if _listener is not None:

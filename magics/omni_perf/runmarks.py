@@ -76,7 +76,7 @@ class Sender:
         self._add(line + b"}\n")
 
     def hook(self, at_ns: int, anew: bool = False, called_ns: int = 0) -> None:
-        """Send the end of a step that a hook has found, and when the optimizer was called; anew: as in StepEnd."""
+        """Send when a step ended that a hook has found, and when the optimizer was called; anew: as in StepEnd."""
         self._add(
             (b'{"hook":%d,"called":%d,"anew":true}\n' if anew else b'{"hook":%d,"called":%d}\n') % (at_ns, called_ns)
         )
@@ -182,7 +182,7 @@ def place() -> None:
     """Send the steps that torch's hook finds in a program that has not imported omni_perf."""
     global _placed
     sender = _sender()
-    stepped: Callable[[bool, int], None] = lambda anew, called_ns: sender.hook(monotonic_ns(), anew, called_ns)  # noqa: E731
+    stepped: Callable[[int, bool, int], None] = sender.hook
     if PROFILED in os.environ:
         from . import marks
 

@@ -9,28 +9,33 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from time import monotonic_ns
-from typing import Any
+from typing import Any, Final
 
 from .torchwatch import optimizer_hooks  # relative: this is part of another package in a program under `omni-perf run`
+
+ALONE: Final = 10
+"""After so many steps of another optimizer, and none of the leading one, another training goes on."""
 
 
 class OptimizerSteps:
     """Calls ``stepped`` each time the leading optimizer has stepped.
 
     The leading optimizer is the first that steps in a cell: a training step of a GAN,
-    say, steps two. When it is gone, the next that steps leads, as of another training. ``stepped``
-    gets whether it is the first step of such a one: what set that training up came before it; and when the optimizer
-    was called (CLOCK_MONOTONIC, 0: not known). ``other`` is called once with the name of the class of another one that
-    steps while one leads.
+    say, steps two. When it is gone, the next that steps leads, as of another training; where the program keeps
+    it, as in a list of finished trials, one that steps ALONE times without any other leads from then on, and
+    these steps count. Once two have stepped in turn, none does so any more.
+    ``stepped`` gets when the step ended, whether it is the first step of another training, as what set that up
+    came before it, and when the optimizer was called (CLOCK_MONOTONIC, 0: not known). ``other`` is called once
+    with the name of the class of another one that steps in turn with the one that leads.
     """
 
-    def __init__(self, stepped: Callable[[bool, int], None], other: Callable[[str], None]) -> None:
+    def __init__(self, stepped: Callable[[int, bool, int], None], other: Callable[[str], None]) -> None:
         self._step = stepped
         self._other = other
-        self._others = 0
         self._handles: list[Any] = []
         self._called_ns = 0
-        self._leading: weakref.ref[object] | None = None
+        self._other_called_ns = 0  # of any but the leading one
+        self.new_cell()
 
     @property
     def hooked(self) -> bool:
@@ -47,8 +52,10 @@ class OptimizerSteps:
 
     def new_cell(self) -> None:
         """Let the next optimizer that steps lead."""
-        self._leading = None
-        self._others = 0
+        self._leading: weakref.ref[object] | None = None
+        self._other_one: weakref.ref[object] | None = None  # stepped last, without the leading one
+        self._waiting: list[tuple[int, int]] = []  # its steps so far: when they ended, and when it was called
+        self._in_turn = False  # two have stepped so, and ``other`` was called
 
     def remove(self) -> None:
         """Take the hooks out."""
@@ -59,17 +66,40 @@ class OptimizerSteps:
     def _called(self, optimizer: object, args: object, kwargs: object) -> None:
         if self._leading is None or self._leading() in (None, optimizer):
             self._called_ns = monotonic_ns()
+        else:
+            self._other_called_ns = monotonic_ns()
 
     def _stepped(self, optimizer: object, args: object, kwargs: object) -> None:
+        at_ns = monotonic_ns()
         leading = self._leading() if self._leading is not None else None
-        anew = False
-        if leading is None:
-            anew = self._leading is not None
-            self._leading = weakref.ref(optimizer)
-        elif leading is not optimizer:
-            self._others += 1
-            if self._others == 1:
-                self._other(type(optimizer).__name__)
+        if leading is not None and leading is not optimizer:
+            called_ns, self._other_called_ns = self._other_called_ns, 0
+            self._go_on(optimizer, at_ns, called_ns)
             return
+        anew = leading is None and self._leading is not None
+        if leading is None:
+            self._leading = weakref.ref(optimizer)
+        self._find_in_turn()
         called_ns, self._called_ns = self._called_ns, 0
-        self._step(anew, called_ns)
+        self._step(at_ns, anew, called_ns)
+
+    def _find_in_turn(self) -> None:
+        """Take note that the leading optimizer steps on, whatever other one has stepped meanwhile."""
+        other = self._other_one() if self._other_one is not None else None
+        if other is not None and not self._in_turn:
+            self._in_turn = True
+            self._other(type(other).__name__)
+        self._other_one, self._waiting = None, []
+
+    def _go_on(self, optimizer: object, at_ns: int, called_ns: int) -> None:
+        """Let another optimizer lead that has stepped often enough alone."""
+        if self._in_turn:
+            return
+        if self._other_one is None or self._other_one() is not optimizer:
+            self._other_one, self._waiting = weakref.ref(optimizer), []
+        self._waiting.append((at_ns, called_ns))
+        if len(self._waiting) == ALONE:
+            self._leading = self._other_one
+            for nth, (ended_ns, began_ns) in enumerate(self._waiting):
+                self._step(ended_ns, nth == 0, began_ns)
+            self._other_one, self._waiting = None, []

@@ -67,8 +67,8 @@ def test_a_pause_is_in_no_step_however_short_steps_are() -> None:
 
 def test_calls_of_step_win_over_the_hook() -> None:
     start = time.monotonic_ns()
-    marks.step_by_hook()
-    marks.step_by_hook()
+    marks.step_by_hook(time.monotonic_ns())
+    marks.step_by_hook(time.monotonic_ns())
     found, _ = marks.between(start, time.monotonic_ns())
     assert [mark.get("kind") for mark in found] == ["optimizer-step"] * 2
     omni_perf.step()
@@ -85,7 +85,7 @@ def test_the_next_optimizer_leads_when_the_leading_one_is_gone() -> None:
     calls: list[int] = []
     others: list[str] = []
 
-    def stepped(anew: bool, called_ns: int) -> None:
+    def stepped(at_ns: int, anew: bool, called_ns: int) -> None:
         found.append(anew)
         calls.append(called_ns)
 
@@ -107,9 +107,53 @@ def test_the_next_optimizer_leads_when_the_leading_one_is_gone() -> None:
     steps._stepped(second, (), {})
     assert found == [False, False, False, False, True, False]
     start = time.monotonic_ns()
-    marks.step_by_hook(True, start)
+    marks.step_by_hook(time.monotonic_ns(), True, start)
     (mark,) = marks.between(start, time.monotonic_ns())[0]
     assert (mark.get("kind"), mark.get("optimizerNs")) == ("optimizer-anew", str(start))
+
+
+def test_the_next_optimizer_leads_when_the_one_before_has_finished() -> None:
+    """As of trials that the program keeps, in a list say: its steps count from the first on."""
+
+    class Optimizer:
+        pass
+
+    found: list[tuple[int, bool, int]] = []
+    others: list[str] = []
+    steps = torchsteps.OptimizerSteps(lambda *step: found.append(step), others.append)
+    trials = [Optimizer() for _ in range(3)]
+    for trial in trials:
+        for _ in range(torchsteps.ALONE + 5):
+            steps._called(trial, (), {})
+            steps._stepped(trial, (), {})
+    assert [nth for nth, (_, anew, _) in enumerate(found) if anew] == [torchsteps.ALONE + 5, 2 * torchsteps.ALONE + 10]
+    assert len(found) == 3 * torchsteps.ALONE + 15
+    times = [at_ns for at_ns, _, called_ns in found for at_ns in (called_ns, at_ns)]
+    assert times == sorted(times) and times[0] > 0, "each has its own times"
+    assert others == []
+
+
+@pytest.mark.parametrize("critic", [1, 5, torchsteps.ALONE - 1])
+def test_optimizers_that_step_in_turn_are_one_training(critic: int) -> None:
+    """As of a GAN: however often its critic steps, steps are the generator's."""
+
+    class Generator:
+        pass
+
+    class Critic:
+        pass
+
+    found: list[int] = []
+    others: list[str] = []
+    steps = torchsteps.OptimizerSteps(lambda at_ns, anew, called_ns: found.append(at_ns), others.append)
+    generator, other = Generator(), Critic()
+    for _ in range(7):
+        steps._stepped(generator, (), {})
+        for _ in range(critic):
+            steps._stepped(other, (), {})
+    for _ in range(3 * torchsteps.ALONE):  # it is trained on, at the end
+        steps._stepped(other, (), {})
+    assert (len(found), others) == (7, ["Critic"])
 
 
 def test_the_ring_is_bounded_and_says_so() -> None:
@@ -138,7 +182,7 @@ def test_progress_counts_steps_from_an_instant_on() -> None:
     marks.step()
     before = marks.progress()
     assert marks.progress().since(before) == {}
-    marks.step_by_hook()
+    marks.step_by_hook(time.monotonic_ns())
     hooked = marks.progress().since(before)
     assert hooked.get("steps") == "1" and "totalSteps" not in hooked
     marks.step()
