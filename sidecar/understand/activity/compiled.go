@@ -1,6 +1,10 @@
 package activity
 
 import (
+	"regexp"
+	"slices"
+	"strings"
+
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
@@ -13,7 +17,7 @@ import (
 //	    return state.apply_gradients(grads=grads), loss
 //
 // has its frames on the stacks at its first call alone, which traces and compiles it. What it was seen to do then is what a call of
-// it from the same place does from then on.
+// it does from then on: from the same place, or by its name from another, as of a loop after a call that was only to compile it.
 
 // caller is where a compiled function is called from: a line of the user's own, or a function of a framework, which may wait for the
 // result a line later; below one caller of its own.
@@ -27,10 +31,12 @@ type caller struct {
 // of the waits for a device in such a training.
 func (s *Stacks) compiledSteps(frames, phases []origin.Phase) {
 	calls := s.compiledCalls()
-	if calls == nil {
-		return
-	}
 	does, trains := s.whatIsCompiled(calls, frames)
+	named := s.namesOf(does, calls)
+	if !trains && s.waitsForCompiled() { // another cell has traced it
+		named = usualNames
+		trains = s.callsByName(named)
+	}
 	if !trains {
 		return
 	}
@@ -46,6 +52,9 @@ func (s *Stacks) compiledSteps(frames, phases []origin.Phase) {
 			of = timeline.NodeID(i)
 		}
 		phase, called := does[s.callerAt(of)]
+		if !called && phases[i] == origin.OtherPhase {
+			phase, called = s.calledByName(of, named)
+		}
 		if waits[i] && !called && calls[i] == timeline.RootNode {
 			phase = origin.CompiledStep
 		}
@@ -74,6 +83,42 @@ func (s *Stacks) whatIsCompiled(calls []timeline.NodeID, frames []origin.Phase) 
 	return does, trains
 }
 
+// namesOf has what the functions of the user's own do that are compiled, by their names.
+func (s *Stacks) namesOf(does map[caller]origin.Phase, calls []timeline.NodeID) map[string]origin.Phase {
+	named := make(map[string]origin.Phase)
+	traced := make(map[timeline.NodeID]bool)
+	for i, call := range calls {
+		f := s.Rec.Nodes[i].Frame
+		if call == timeline.RootNode || traced[call] || !s.facts[f].own {
+			continue
+		}
+		traced[call] = true // what is called below is part of it
+		if phase, ok := does[s.callerAt(call)]; ok && phase != origin.OtherPhase {
+			function := s.Rec.Frames[f].Function
+			named[function[strings.LastIndexByte(function, '.')+1:]] = phase
+		}
+	}
+	return named
+}
+
+// calledByName is what a line of the user's own does by which it calls a compiled function.
+func (s *Stacks) calledByName(node timeline.NodeID, named map[string]origin.Phase) (phase origin.Phase, ok bool) {
+	f := s.Rec.Nodes[node].Frame
+	if len(named) == 0 || s.source == nil || !s.facts[f].own {
+		return origin.OtherPhase, false
+	}
+	text := s.source.Line(s.Rec.Frames[f].File, s.Rec.Frames[f].Line)
+	for _, call := range calling.FindAllStringSubmatch(text, -1) {
+		if is := named[call[2]]; is != origin.OtherPhase && phase != origin.CompiledStep && (call[1] == "" || call[1] == "self.") {
+			phase, ok = is, true
+		}
+	}
+	return phase, ok
+}
+
+// calling is a name in front of a parenthesis, and what it is an attribute of.
+var calling = regexp.MustCompile(`((?:\w+\.)*)(\w+)\(`)
+
 // callerAt is the caller that a node is.
 func (s *Stacks) callerAt(node timeline.NodeID) caller {
 	n := s.Rec.Nodes[node]
@@ -85,9 +130,36 @@ func (s *Stacks) callerAt(node timeline.NodeID) caller {
 	return c
 }
 
-// compiledCalls are, of the nodes at and below a call of a compiled function, the nodes that call it; nil where there is none. What
+// usualNames are those that people give to a function which they have compiled.
+var usualNames = map[string]origin.Phase{
+	"train_step": origin.CompiledStep, "training_step": origin.CompiledStep, "train_batch": origin.CompiledStep, "update_step": origin.CompiledStep,
+	"eval_step": origin.Evaluation, "evaluate": origin.Evaluation, "validation_step": origin.Evaluation,
+}
+
+// waitsForCompiled reports whether the program waits for what compiled functions compute.
+func (s *Stacks) waitsForCompiled() bool {
+	return slices.ContainsFunc(s.Rec.Nodes, func(n timeline.Node) bool {
+		return int(n.Frame) < len(s.facts) && s.Means(n.Frame, origin.WaitsForCompiled)
+	})
+}
+
+// callsByName reports whether a line calls a step by its name.
+func (s *Stacks) callsByName(named map[string]origin.Phase) bool {
+	for i, n := range s.Rec.Nodes {
+		if int(n.Frame) >= len(s.facts) {
+			continue
+		}
+		if phase, _ := s.calledByName(timeline.NodeID(i), named); phase == origin.CompiledStep {
+			return true
+		}
+	}
+	return false
+}
+
+// compiledCalls are, of the nodes at and below a call of a compiled function, the nodes that call it. What
 // a framework wraps its functions in calls none.
-func (s *Stacks) compiledCalls() (calls []timeline.NodeID) {
+func (s *Stacks) compiledCalls() []timeline.NodeID {
+	calls := make([]timeline.NodeID, len(s.Rec.Nodes))
 	callers := make([]timeline.NodeID, len(s.Rec.Nodes)) // each node, or of what a framework wraps a function in the one that calls it
 	for i := 1; i < len(s.Rec.Nodes); i++ {
 		n := s.Rec.Nodes[i]
@@ -97,17 +169,13 @@ func (s *Stacks) compiledCalls() (calls []timeline.NodeID) {
 		if callers[i] = timeline.NodeID(i); s.Means(n.Frame, origin.Decorates) {
 			callers[i] = callers[n.Parent]
 		}
-		if calls != nil && calls[n.Parent] != timeline.RootNode {
+		if calls[n.Parent] != timeline.RootNode {
 			calls[i] = calls[n.Parent]
 			continue
 		}
-		if !s.Means(n.Frame, origin.RunsCompiled) {
-			continue
+		if s.Means(n.Frame, origin.RunsCompiled) {
+			calls[i] = callers[n.Parent]
 		}
-		if calls == nil {
-			calls = make([]timeline.NodeID, len(s.Rec.Nodes))
-		}
-		calls[i] = callers[n.Parent]
 	}
 	return calls
 }

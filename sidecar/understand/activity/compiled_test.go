@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -10,7 +11,7 @@ import (
 // A function that jax.jit has compiled has frames while it is traced only: what it did then says what the same line does later, below
 // the same callers.
 func TestACompiledStepIsKnownByItsTrace(t *testing.T) {
-	b := newTrainingText("for x in batches:\n    state, loss = step(state, x)\n    print(float(loss))\n    v = score(state, x)\n    w = eval_step(state, x)\n")
+	b := newTrainingText("for x in batches:\n    state, loss = step(state, x)\n    print(float(loss))\n    v = score(state, x)\n    w = eval_step(state, x)\nfor x in more:\n    loss = float(step(state, x)[1])\n    restep(x), sgd.step(x)\n")
 	id := b.Thread(timeline.Thread{PID: 7, Main: true, RunsCell: true})
 	module := func(line int) timeline.Frame { return timeline.Frame{Function: "<module>", Line: line} }
 	lib := func(file, function string) timeline.Frame {
@@ -34,7 +35,10 @@ func TestACompiledStepIsKnownByItsTrace(t *testing.T) {
 		{b.at(module(4)), origin.OtherPhase, "nobody knows what for"},
 		{b.at(module(5), wrapper, call, traces, timeline.Frame{Function: "eval_step", Line: 9}), origin.Compilation, "an evaluation is traced"},
 		{b.at(module(5)), origin.Evaluation, "and called again"},
-		{b.at(module(1), timeline.Frame{Function: "run", Line: 2}), origin.OtherPhase, "the line of another function"},
+		{b.at(module(7)), origin.CompiledStep, "it is called in another line"},
+		{b.at(module(7), wrapper, call), origin.CompiledStep, "from Python"},
+		{b.at(module(8)), origin.OtherPhase, "the name of another function"},
+		{b.at(module(1), timeline.Frame{Function: "run", Line: 1}), origin.OtherPhase, "the line of another function"},
 	}
 	for i, n := range nodes {
 		b.Set(id, timeline.Nanos(i)*sec, n.node, timeline.StatePython, false)
@@ -44,6 +48,27 @@ func TestACompiledStepIsKnownByItsTrace(t *testing.T) {
 	for _, n := range nodes {
 		if got := phases[n.node]; got != n.want {
 			t.Errorf("%s: %v, want %v", n.what, got, n.want)
+		}
+	}
+}
+
+// In a cell that runs again nothing is traced.
+func TestAStepThatAnotherCellHasTracedIsKnownByItsName(t *testing.T) {
+	for _, waits := range []timeline.Frame{{File: site + "jax/_src/array.py", Function: "ArrayImpl._value", Line: 5}, {File: site + "torch/_tensor.py", Function: "Tensor.__float__", Line: 5}} {
+		b := newTrainingText("for x in batches:\n    state, loss = train_step(state, x)\n    print(float(loss))\n    eval_step(state, x)\n")
+		id := b.Thread(timeline.Thread{PID: 7, Main: true, RunsCell: true})
+		step, wait, eval := b.at(timeline.Frame{Function: "<module>", Line: 2}), b.at(timeline.Frame{Function: "<module>", Line: 3}, waits), b.at(timeline.Frame{Function: "<module>", Line: 4})
+		for i, node := range []timeline.NodeID{step, wait, eval} {
+			b.Set(id, timeline.Nanos(i)*sec, node, timeline.StatePython, false)
+		}
+		rec := b.Snapshot(3 * sec)
+		phases := NewStacks(rec, NewSource(rec, nil)).nodePhases()
+		got, want := [3]origin.Phase{phases[step], phases[wait], phases[eval]}, [3]origin.Phase{}
+		if strings.Contains(waits.File, "jax") {
+			want = [3]origin.Phase{origin.CompiledStep, origin.CompiledStep, origin.Evaluation}
+		}
+		if got != want {
+			t.Errorf("%s: %v, want %v", waits.Function, got, want)
 		}
 	}
 }

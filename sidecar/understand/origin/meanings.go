@@ -80,6 +80,9 @@ const Customizes = KeepsConnections << 1
 // RunsCompiled is of calls of a function that a framework has compiled as a whole: jax.jit's. What it does has no frames once it is compiled.
 const RunsCompiled = Customizes << 1
 
+// WaitsForCompiled is of what waits for the result of such a call, and for nothing else.
+const WaitsForCompiled = RunsCompiled << 1
+
 // What a notebook's kernel does around a cell's code.
 const (
 	Prepares          Meanings = MakesParameters << (1 + iota)
@@ -109,7 +112,7 @@ var words = map[string]Meanings{
 	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward, "replica": Replicates,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,
 	"prepare": Prepares, "callbacks": RunsCallbacks, "traceback": PrintsTraceback, "figures": FlushesFigures, "torch-trace": RunsTorchProfiler, "display": Displays,
-	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread, "decorator": Decorates, "compiled-call": RunsCompiled, "customizes": Customizes,
+	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread, "decorator": Decorates, "compiled-call": RunsCompiled, "compiled-result": WaitsForCompiled, "customizes": Customizes,
 }
 
 // Kind is what a library's code is for, as pictures colour it.
