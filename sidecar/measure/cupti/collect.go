@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/measure/alarm"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -62,15 +61,15 @@ func (c Collector) Collect(ctx context.Context, sink Sink) error {
 			}
 		}
 	}()
-	wake := alarm.New(0)
-	defer wake.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	look := time.Now() // when to look for the next time
 	pause := firstLook // from then to the time after
 	for over := false; !over; {
 		select {
 		case <-ctx.Done():
 			over = true
-		case <-wake.C:
+		case <-timer.C:
 		}
 		if now := time.Now(); over || !now.Before(look) {
 			folder.look(processes)
@@ -86,7 +85,7 @@ func (c Collector) Collect(ctx context.Context, sink Sink) error {
 				}
 			}
 		}
-		wake.Reset(next)
+		timer.Reset(next)
 	}
 	until := timeline.Monotonic()
 	for _, p := range processes {

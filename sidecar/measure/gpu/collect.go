@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/measure/alarm"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -147,14 +146,14 @@ func (g *group) id(lane string) string { return fmt.Sprintf("gpu%d.%s", g.info.I
 func (g *group) run(ctx context.Context) {
 	g.open()
 	g.describe()
-	wake := alarm.New(0)
-	defer wake.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for !g.lost {
 		select {
 		case <-ctx.Done():
 			g.finish()
 			return
-		case <-wake.C:
+		case <-timer.C:
 		}
 		now := time.Now()
 		next := earlier(
@@ -166,7 +165,7 @@ func (g *group) run(ctx context.Context) {
 			<-ctx.Done()
 			break
 		}
-		wake.Reset(time.Until(next))
+		timer.Reset(time.Until(next))
 	}
 	g.closeActivities()
 }

@@ -18,7 +18,7 @@ var phasePaints = map[string]scene.Paint{
 	origin.Checkpoint.String():   scene.PaintIO,
 	origin.Callbacks.String():    scene.PaintGIL,
 	origin.Compilation.String():  scene.PaintGPUMemory,
-	origin.CompiledStep.String(): scene.PaintPython,
+	origin.CompiledStep.String(): scene.PaintFramework,
 }
 
 // phasePaint is the colour of a phase; what is none of those above has that of other code.
