@@ -245,11 +245,16 @@ func displayName(function string) string {
 		return "item assignment"
 	case name == "__getitem__":
 		return "indexing"
+	case slices.Contains(builtins, strings.Trim(name, "_")) && strings.HasPrefix(name, "__"):
+		return strings.Trim(name, "_") + "()"
 	case strings.HasPrefix(name, "__") && class != "": // __init__, __call__
 		return class
 	}
 	return name
 }
+
+// builtins are the functions of Python's that ask an object for the method of their name.
+var builtins = []string{"float", "int", "bool", "complex", "len", "iter", "next", "repr", "str", "format", "hash", "abs", "round", "reversed", "bytes", "dir"}
 
 // by is the library that did it: " (matplotlib)".
 func by(f diagnose.Finding) string {
