@@ -277,6 +277,25 @@ func TestPhasesWithoutSteps(t *testing.T) {
 	}
 }
 
+// A training that the program runs in a thread, which its main thread waits for, has the phases of that thread.
+func TestPhasesOfATrainingInAThread(t *testing.T) {
+	inMain, rec := Run(plainLoop(true)), plainLoop(true)
+	trains := rec.Threads[0]
+	trains.Main, trains.RunsCell, trains.Name = false, false, "train"
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Set(b.Thread(timeline.Thread{RunsCell: true, Main: true}), 0, timeline.RootNode, timeline.StateWaiting, false)
+	rec.Threads = append(b.Snapshot(rec.Duration).Threads, trains)
+	inThread := Run(rec)
+	if len(inThread.Phases) == 0 || len(inThread.Phases) != len(inMain.Phases) || len(inThread.Slow) != 1 || inThread.Slow[0].Place.Line != 16 {
+		t.Fatalf("phases %+v, slow steps %+v", inThread.Phases, inThread.Slow)
+	}
+	for i, p := range inThread.Phases {
+		if want := inMain.Phases[i]; p.Phase != want.Phase || p.Total != want.Total {
+			t.Errorf("%v: %v, want %v: %v", p.Phase, p.Total, want.Phase, want.Total)
+		}
+	}
+}
+
 // A notebook cell that only loads data, or saves something, is no training.
 func TestThereAreNoPhasesWithoutATraining(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Origin: 1})
