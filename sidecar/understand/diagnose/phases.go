@@ -107,12 +107,16 @@ func phasesWithin(stretches []activity.PhaseStretch, steps int, interval timelin
 	return within
 }
 
-// withoutOptimizer reports whether gradients were computed again and again, and no optimizer of torch was seen to step.
+// withoutOptimizer reports whether gradients were computed again and again, as in compiled steps, which may be one stretch, and no
+// optimizer of torch was seen to step.
 func withoutOptimizer(s *activity.Stacks, stretches []activity.PhaseStretch) bool {
 	passes := 0
 	for _, p := range stretches {
-		if p.Phase == origin.Backward || p.Phase == origin.CompiledStep {
+		switch p.Phase {
+		case origin.Backward:
 			passes++
+		case origin.CompiledStep:
+			passes += leastSteps
 		}
 	}
 	return passes >= leastSteps && !slices.ContainsFunc(s.Optimizers(), func(name string) bool { return name != "" })
