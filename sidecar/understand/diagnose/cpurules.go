@@ -486,10 +486,13 @@ func (e *evidence) whileTheyLived(m *measured, a activity.Account) {
 	m.low = min(m.low, m.Value)
 }
 
-// waitingForThreads adds what the other threads did. Where they are a library's own,
-// which run none of the user's lines, it names what was called instead.
+// waitingForLock adds who had the lock; where that is not known, what was called.
 func waitingForLock(e *evidence, a activity.Account, m *measured) {
-	if !e.namesHolder(a, m) {
+	switch {
+	case e.namesHolder(a, m):
+	case e.stacks.Says(a.Place, activity.LocksFile): // a function of C
+		m.Call = activity.Call{Package: "fcntl", Function: "flock"}
+	default:
 		withCall(e, a, m)
 	}
 }
@@ -525,6 +528,7 @@ func delays(c activity.Cause) bool {
 	return c == activity.Sleep || c == activity.UserInput || c == activity.Child || c.Kind() == activity.InputOutput
 }
 
+// waitingForThreads adds what the other threads did.
 func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	if e.namesHolder(a, m) {
 		return

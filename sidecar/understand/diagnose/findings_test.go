@@ -529,6 +529,15 @@ func TestTasksThatABlockedLoopKeepsReady(t *testing.T) {
 	}
 }
 
+// A call of C that waits for the lock of a file has no frame: the line is asked.
+func TestWaitForTheLockOfAFile(t *testing.T) {
+	waits := scene{acts: []act{one(1, "", "", timeline.StateWaiting, 0), short(other)}, cell: "fcntl.flock(f, fcntl.LOCK_EX)\n", script: true}
+	f := Run(waits.record()).Findings[0]
+	if f.ID != WaitsForLock || f.Call != (activity.Call{Package: "fcntl", Function: "flock"}) || f.Time != sec {
+		t.Errorf("%+v", f)
+	}
+}
+
 // What a program does already is not advised: it has a session, or sends its requests from tasks of an event loop.
 func TestAdviceForRequests(t *testing.T) {
 	client := func(file, fn string) act { return one(4, site+file, fn, timeline.StateIO, 0) }
