@@ -2,6 +2,7 @@ package activity
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -17,7 +18,7 @@ type AwaitLine struct {
 	Most     int                 // at once
 	Ready    timeline.Nanos      // sum over the tasks that awaited nothing any more there: the loop was busy with others
 	Where    []timeline.Interval // Some
-	Changes  []timeline.Nanos    // when the number of tasks changed
+	Changes  []TasksAtOnce       // each time their number changed
 	Alone    []timeline.Interval // the part of Where in which one task waited there
 	Begun    int                 // awaits that began while no other task waited there, as far as readings show
 	Node     timeline.NodeID     // the stack with most of Waiting
@@ -25,6 +26,29 @@ type AwaitLine struct {
 
 // InTurn reports whether for most of the time in which any task waited there it was one.
 func (a *AwaitLine) InTurn() bool { return 2*timeline.Total(a.Alone) > a.Some }
+
+// TasksAtOnce is how many tasks waited from a time on.
+type TasksAtOnce struct {
+	From  timeline.Nanos
+	Tasks int
+}
+
+// MostWithin is how many tasks at most waited at once within intervals that are in order.
+func (a *AwaitLine) MostWithin(where []timeline.Interval) (most int) {
+	for i, c := range a.Changes {
+		until := timeline.Nanos(math.MaxInt64)
+		if i+1 < len(a.Changes) {
+			until = a.Changes[i+1].From
+		}
+		for len(where) > 0 && where[0].End <= c.From {
+			where = where[1:]
+		}
+		if len(where) > 0 && where[0].Start < until {
+			most = max(most, c.Tasks)
+		}
+	}
+	return most
+}
 
 // Mean is how many tasks waited while any did.
 func (a *AwaitLine) Mean() float64 {
@@ -141,7 +165,7 @@ func (a *AwaitLine) sum(changes []change) {
 		windows, most, begun = windows+c.windows, most+c.most, begun+c.begun
 		if i+1 == len(changes) || changes[i+1].at > c.at { // all that changed then
 			a.Most = max(a.Most, most)
-			a.Changes = append(a.Changes, c.at)
+			a.Changes = append(a.Changes, TasksAtOnce{c.at, most})
 			if most == 1 && i+1 < len(changes) {
 				a.Alone = append(a.Alone, timeline.Between(c.at, changes[i+1].at))
 				a.Begun += begun

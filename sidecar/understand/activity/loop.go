@@ -152,8 +152,8 @@ func (t *Reading) LoopHeld(ready *AwaitLine) (most Held, ok bool) {
 		if since < 0 || a.by != last {
 			last, since = a.by, span.Start
 		}
-		for ; next < len(ready.Changes) && ready.Changes[next] < span.End; next++ {
-			if at := ready.Changes[next]; at > since {
+		for ; next < len(ready.Changes) && ready.Changes[next].From < span.End; next++ {
+			if at := ready.Changes[next].From; at > since {
 				h.Longest, since = max(h.Longest, at-since), at
 			}
 		}

@@ -55,6 +55,9 @@ const selects = `(\bselect\.select\(|(^|[^.\w])select\(\s*\[|\.poll\()`
 
 var sleepCall = regexp.MustCompile(`\bsleep\(`)
 
+// LocksFile is a line that waits for the lock of a file, by fcntl.
+var LocksFile = regexp.MustCompile(`\b(flock|lockf)\(`)
+
 // drawingRule is the bit of the rule for drawing.
 var drawingRule = uint64(1) << slices.IndexFunc(causeRules, func(r causeRule) bool { return r.cause == Draw })
 
@@ -106,6 +109,7 @@ var causeRules = []causeRule{
 	{cause: EventLoop, awaited: true, states: offCPU}, // whatever the line calls, it awaits what that returned
 	{cause: Lock, inner: true, states: offCPU, means: origin.Locks},
 	{cause: Lock, states: offCPU, source: regexp.MustCompile(`\.(acquire|get|wait)\(`)},
+	{cause: Lock, states: offCPU, source: LocksFile},
 }
 
 // stateCauses is the cause where no rule fits.

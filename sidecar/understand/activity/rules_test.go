@@ -31,7 +31,7 @@ func TestClassify(t *testing.T) {
 	const std = "/usr/lib/python3.12/"
 	cell := "for batch in loader:\n    loss.item()\n    x.to('cuda')\n    torch.save(m, f)\n    time.sleep(1)\n    y = f(x)\n" +
 		"name = input()\n    os.system('make')\n    rows = cursor.fetchall()\n    import pandas\n    await gather(a.get(u), a.get(v))\n" +
-		"    select.select([s], [], [], 1)\n    frame = frame.select(names)\n    select([child.stdout], [], [])\n    cupy.cuda.runtime.deviceSynchronize()"
+		"    select.select([s], [], [], 1)\n    frame = frame.select(names)\n    select([child.stdout], [], [])\n    cupy.cuda.runtime.deviceSynchronize()\n    fcntl.flock(f, fcntl.LOCK_EX)"
 	at := func(l int, below ...timeline.Frame) []timeline.Frame {
 		return append(below, timeline.Frame{Function: "<module>", File: cellFile, Line: l})
 	}
@@ -100,7 +100,9 @@ func TestClassify(t *testing.T) {
 		{"subprocess", at(6, lib(std+"selectors.py", "PollSelector.select"), lib(std+"subprocess.py", "Popen.communicate")), waiting, Child, "", 6},
 		{"os.system", at(8), waiting, Child, "", 8},
 		{"join", at(6, lib(std+"threading.py", "Thread._wait_for_tstate_lock"), lib(std+"threading.py", "Thread.join")), waiting, Thread, "", 6},
+		{"a server that is to end", at(6, lib(std+"threading.py", "Event.wait"), lib(std+"socketserver.py", "BaseServer.shutdown")), waiting, Thread, "", 6},
 		{"a lock", at(6, lib(std+"threading.py", "Condition.wait")), waiting, Lock, "", 6},
+		{"the lock of a file", at(16), waiting, Lock, "", 16},
 		{"an event loop at rest", []timeline.Frame{lib(std+"selectors.py", "EpollSelector.select")}, waiting, EventLoop, "", 0},
 		{"formatting a traceback", around(timeline.PhaseTraceback, lib(std+"traceback.py", "format_exception")), python, Around, "", 0},
 		{"displaying a value", around(timeline.PhaseDisplay, lib(site+"pandas/io/formats/html.py", "render")), python, Display, "", 0},

@@ -153,6 +153,28 @@ func TestAWaitForThePoolIsForAllOfItsThreads(t *testing.T) {
 	}
 }
 
+// A wait for the result of a Future is for the threads that compute it, and not for a server that has nothing to do.
+func TestAWaitForAFutureIsForTheThreadsThatComputeIt(t *testing.T) {
+	b, main, line := aCell()
+	future := b.Child(line(8), b.Frame(timeline.Frame{Function: "Future.result", File: "/usr/lib/python3.11/concurrent/futures/_base.py", Line: 9}))
+	b.Set(main, 0, future, timeline.StateWaiting, false)
+	for i, name := range []string{"ThreadPoolExecutor-0_0", "ThreadPoolExecutor-0_1", "Thread-1 (serve_forever)"} {
+		id := b.Thread(timeline.Thread{PID: 1, NativeID: 2 + i, Name: name})
+		at := line(3)
+		if i == 2 {
+			at = b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "BaseServer.serve_forever", File: "/usr/lib/python3.11/socketserver.py", Line: 9}))
+		}
+		b.Set(id, 0, at, timeline.StateIO, false)
+		if i < 2 {
+			b.SetWait(main, timeline.Nanos(i)*sec/2, timeline.WaitLock, b.Object(timeline.Object{Call: "result", Kind: timeline.ObjectFuture, Holder: id}))
+		}
+	}
+	got := Run(b.Snapshot(sec)).Findings[0]
+	if got.ID != WaitsForThreads || len(got.Actors) != 1 || got.Actors[0].Count != 2 || got.Actors[0].Name != "ThreadPoolExecutor-0" {
+		t.Errorf("%+v, want a wait for two threads", got)
+	}
+}
+
 // A wait for a lock is for the thread that has it, whatever that does meanwhile, and whoever else is busy.
 func TestAWaitForALockIsForTheThreadThatHasIt(t *testing.T) {
 	for _, state := range []timeline.State{timeline.StateWaiting, timeline.StatePython} {

@@ -486,10 +486,13 @@ func (e *evidence) whileTheyLived(m *measured, a activity.Account) {
 	m.low = min(m.low, m.Value)
 }
 
-// waitingForThreads adds what the other threads did. Where they are a library's own,
-// which run none of the user's lines, it names what was called instead.
+// waitingForLock adds who had the lock; where that is not known, what was called.
 func waitingForLock(e *evidence, a activity.Account, m *measured) {
-	if !e.namesHolder(a, m) {
+	switch {
+	case e.namesHolder(a, m):
+	case e.stacks.Says(a.Place, activity.LocksFile): // a function of C
+		m.Call = activity.Call{Package: "fcntl", Function: "flock"}
+	default:
 		withCall(e, a, m)
 	}
 }
@@ -515,6 +518,20 @@ func (e *evidence) own(list []activity.Actor) []activity.Actor {
 	return list
 }
 
+// amongst are those of several actors that did the same as one of others; all of them where none did.
+func amongst(actors, others []activity.Actor) []activity.Actor {
+	var list []activity.Actor
+	for _, a := range actors {
+		if slices.ContainsFunc(others, func(o activity.Actor) bool { return o.Place == a.Place && o.Cause == a.Cause }) {
+			list = append(list, a)
+		}
+	}
+	if len(list) == 0 {
+		return actors
+	}
+	return list
+}
+
 // isOneOf reports whether a thread is one of several that did the same, as those of a pool, which are waited for one by one.
 func isOneOf(actors []activity.Actor, a activity.Actor) bool {
 	return len(actors) > 0 && actors[0].Count > 1 && actors[0].Place == a.Place && actors[0].Cause == a.Cause
@@ -525,6 +542,7 @@ func delays(c activity.Cause) bool {
 	return c == activity.Sleep || c == activity.UserInput || c == activity.Child || c.Kind() == activity.InputOutput
 }
 
+// waitingForThreads adds what the other threads did.
 func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	if e.namesHolder(a, m) {
 		return
@@ -541,6 +559,9 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 			}
 			m.Actors = joined
 		}
+	}
+	if computed := e.own(e.bystanders.AwaitedDuring(a.Where, timeline.ObjectFuture)); len(computed) > 0 {
+		m.Actors = amongst(m.Actors, computed)
 	}
 	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
 	if children := e.bystanders.ChildCores(a.Where); children > 0 { // which are no threads' work

@@ -518,6 +518,26 @@ func TestAwaitsInTurnAfterSomeAtOnce(t *testing.T) {
 	}
 }
 
+// How many tasks were ready is counted while the loop was blocked there, and not while others had their turns.
+func TestTasksThatABlockedLoopKeepsReady(t *testing.T) {
+	blocked := scene{acts: []act{one(3, "", "", timeline.StatePython, 0), selecting}, change: both(
+		tasksAt(timeline.AwaitsTurn, 4, 1, 1, 0, sec), tasksAt(timeline.AwaitsTurn, 4, 6, 1, sec, 3*sec/2))}
+	list := Run(blocked.record()).Findings
+	i := slices.IndexFunc(list, func(f Finding) bool { return f.ID == LoopBlocked })
+	if i < 0 || list[i].Count != 1 || list[i].Time != sec {
+		t.Errorf("%v, %+v", ids(list), list)
+	}
+}
+
+// A call of C that waits for the lock of a file has no frame: the line is asked.
+func TestWaitForTheLockOfAFile(t *testing.T) {
+	waits := scene{acts: []act{one(1, "", "", timeline.StateWaiting, 0), short(other)}, cell: "fcntl.flock(f, fcntl.LOCK_EX)\n", script: true}
+	f := Run(waits.record()).Findings[0]
+	if f.ID != WaitsForLock || f.Call != (activity.Call{Package: "fcntl", Function: "flock"}) || f.Time != sec {
+		t.Errorf("%+v", f)
+	}
+}
+
 // What a program does already is not advised: it has a session, or sends its requests from tasks of an event loop.
 func TestAdviceForRequests(t *testing.T) {
 	client := func(file, fn string) act { return one(4, site+file, fn, timeline.StateIO, 0) }

@@ -90,7 +90,7 @@ const (
 	WaitsForEvents   FindingID = "event-loop-idle"
 	TasksWait        FindingID = "tasks-wait"     // Time: of the thread, while tasks waited at Place, in the function Name, for Call: Count at once, Against on average
 	AwaitsInTurn     FindingID = "awaits-in-turn" // Time: of Count awaits at Place, for Call, each of Against seconds; AtLeast
-	LoopBlocked      FindingID = "loop-blocked"   // Time: for which Name, or Call, ran while tasks were ready, Count at once; Place: that called it
+	LoopBlocked      FindingID = "loop-blocked"   // Time: for which Name, or Call, ran while tasks were ready, Count at once at most; Place: that called it
 	WaitsUnknown     FindingID = "waiting"
 	Sleeps           FindingID = "sleeps"              // Actors: who worked meanwhile, on how many Cores
 	GILContention    FindingID = "gil-contention"      // Actors: who held it

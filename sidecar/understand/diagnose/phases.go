@@ -61,10 +61,10 @@ const (
 )
 
 // phases fills the diagnosis with the phases of the processes that train: of those whose steps are
-// known, of ranks, and else of the thread that runs the program.
+// known, of ranks, and else of the one that runs the program.
 func phases(s *activity.Stacks, used []*gpuidle.Device, ranks []*timeline.Thread, d *Diagnosis) {
 	for _, t := range trainers(s, ranks, d.Steps) {
-		stretches := s.Phases(t)
+		t, stretches := whoTrains(s, t)
 		if len(stretches) == 0 {
 			continue
 		}
@@ -96,13 +96,7 @@ func phases(s *activity.Stacks, used []*gpuidle.Device, ranks []*timeline.Thread
 // Where steps are shorter than the interval each reading is a draw of its own. Where they are longer, each of the two bounds of a phase
 // in a step lies anywhere between two readings, which is the less the longer a step is.
 func phasesWithin(stretches []activity.PhaseStretch, steps int, interval timeline.Nanos) float64 {
-	var training timeline.Nanos
-	for _, p := range stretches {
-		if p.Phase != origin.StartUp {
-			training += p.End - p.Start
-		}
-	}
-	readings := float64(training) / float64(interval)
+	readings := float64(trainedFor(stretches)) / float64(interval)
 	if readings < 1 {
 		return 1
 	}
@@ -113,12 +107,16 @@ func phasesWithin(stretches []activity.PhaseStretch, steps int, interval timelin
 	return within
 }
 
-// withoutOptimizer reports whether gradients were computed again and again, and no optimizer of torch was seen to step.
+// withoutOptimizer reports whether gradients were computed again and again, as in compiled steps, which may be one stretch, and no
+// optimizer of torch was seen to step.
 func withoutOptimizer(s *activity.Stacks, stretches []activity.PhaseStretch) bool {
 	passes := 0
 	for _, p := range stretches {
-		if p.Phase == origin.Backward || p.Phase == origin.CompiledStep {
+		switch p.Phase {
+		case origin.Backward:
 			passes++
+		case origin.CompiledStep:
+			passes += leastSteps
 		}
 	}
 	return passes >= leastSteps && !slices.ContainsFunc(s.Optimizers(), func(name string) bool { return name != "" })
@@ -146,6 +144,36 @@ func trainers(s *activity.Stacks, ranks []*timeline.Thread, steps []Step) (list 
 		add(&s.Rec.Threads[runs[0]])
 	}
 	return list
+}
+
+// whoTrains is the thread of a process that trains, with its phases: the given one, and where no training was seen of that, as of a
+// main thread that only waits for the one it has started, the one that trained for longest.
+func whoTrains(s *activity.Stacks, given *timeline.Thread) (trains *timeline.Thread, stretches []activity.PhaseStretch) {
+	if stretches = s.Phases(given); len(stretches) > 0 {
+		return given, stretches
+	}
+	longest := timeline.Nanos(0)
+	for i := range s.Rec.Threads {
+		t := &s.Rec.Threads[i]
+		if t == given || t.Process != given.Process || t.Internal {
+			continue
+		}
+		list := s.Phases(t)
+		if length := trainedFor(list); length > longest {
+			longest, trains, stretches = length, t, list
+		}
+	}
+	return trains, stretches
+}
+
+// trainedFor is the time of phases without start-up.
+func trainedFor(stretches []activity.PhaseStretch) (sum timeline.Nanos) {
+	for _, p := range stretches {
+		if p.Phase != origin.StartUp {
+			sum += p.End - p.Start
+		}
+	}
+	return sum
 }
 
 // begun is from when on a training has started up, whose first known step it is: that is from its begin on, as another step, which
@@ -256,13 +284,10 @@ func (p *PhaseTimes) exchange(with *PhaseTimes, phase origin.Phase, amount timel
 // phaseTimes sums the phases up, those with most time first.
 func phaseTimes(process int, stretches []activity.PhaseStretch, steps []*Step, devices []*gpuidle.Device, interval timeline.Nanos) (list []PhaseTime) {
 	var times [origin.NumPhases][]timeline.Interval
-	var training timeline.Nanos
 	for _, p := range stretches {
 		times[p.Phase] = append(times[p.Phase], timeline.Between(p.Start, p.End))
-		if p.Phase != origin.StartUp {
-			training += p.End - p.Start
-		}
 	}
+	training := trainedFor(stretches)
 	for phase, where := range times {
 		if len(where) == 0 {
 			continue

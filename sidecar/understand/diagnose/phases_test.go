@@ -269,11 +269,50 @@ func TestATrainingWithoutAnOptimizer(t *testing.T) {
 	}
 }
 
+// A loop of compiled steps that waits for none of them is one stretch, and has steps all the same.
+func TestCompiledStepsAreNotKnownSingly(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	id := b.Thread(timeline.Thread{RunsCell: true, Main: true})
+	node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "main", File: "/home/me/train.py", Line: 10}))
+	traced := node
+	for _, f := range []timeline.Frame{{Function: "_cpp_pjit.<locals>.cache_miss", File: "jax/_src/pjit.py"}, {Function: "step", File: "/home/me/train.py"}, {Function: "value_and_grad.<locals>.value_and_grad_f", File: "jax/_src/api.py"}} {
+		if f.Line = 1; f.Function != "step" {
+			f.File = "/v/site-packages/" + f.File
+		}
+		traced = b.Child(traced, b.Frame(f))
+	}
+	b.Set(id, 0, traced, timeline.StatePython, false)
+	b.Set(id, 100*phaseMS, node, timeline.StateWaiting, false)
+	d := Run(b.Snapshot(500 * phaseMS))
+	if p := phaseOf(t, &d, origin.CompiledStep); p.Total != 400*phaseMS || !d.NoOptimizer {
+		t.Errorf("compiled steps %+v, and that single ones are not known: %v", p, d.NoOptimizer)
+	}
+}
+
 func TestPhasesWithoutSteps(t *testing.T) {
 	rec := plainLoop(false)
 	d := Run(rec)
 	if p := phaseOf(t, &d, origin.Backward); p.Total != 480*phaseMS || p.Share < 0.3 || p.Share > 0.35 {
 		t.Errorf("backward: %+v", p)
+	}
+}
+
+// A training that the program runs in a thread, which its main thread waits for, has the phases of that thread.
+func TestPhasesOfATrainingInAThread(t *testing.T) {
+	inMain, rec := Run(plainLoop(true)), plainLoop(true)
+	trains := rec.Threads[0]
+	trains.Main, trains.RunsCell, trains.Name = false, false, "train"
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Set(b.Thread(timeline.Thread{RunsCell: true, Main: true}), 0, timeline.RootNode, timeline.StateWaiting, false)
+	rec.Threads = append(b.Snapshot(rec.Duration).Threads, trains)
+	inThread := Run(rec)
+	if len(inThread.Phases) == 0 || len(inThread.Phases) != len(inMain.Phases) || len(inThread.Slow) != 1 || inThread.Slow[0].Place.Line != 16 {
+		t.Fatalf("phases %+v, slow steps %+v", inThread.Phases, inThread.Slow)
+	}
+	for i, p := range inThread.Phases {
+		if want := inMain.Phases[i]; p.Phase != want.Phase || p.Total != want.Total {
+			t.Errorf("%v: %v, want %v: %v", p.Phase, p.Total, want.Phase, want.Total)
+		}
 	}
 }
 

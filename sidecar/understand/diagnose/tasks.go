@@ -125,6 +125,6 @@ func loopBlocked(e *evidence) measured {
 	}
 	return e.of(Finding{
 		Time: held.Total, Cost: held.Total, Place: held.Place, PlaceTime: held.There, Evidence: held.Where, Cores: math.NaN(),
-		Name: held.Function, Call: held.Call, Count: int64(ready.Most), Advice: KeepLoopFree,
+		Name: held.Function, Call: held.Call, Count: int64(ready.MostWithin(held.Where)), Advice: KeepLoopFree,
 	})
 }

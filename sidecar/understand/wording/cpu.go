@@ -464,17 +464,18 @@ func (s Scope) saving(f diagnose.Finding) string {
 var lockKinds = map[string]string{
 	"threading.Event": "an event", "threading.Barrier": "a barrier", "threading.Condition": "a condition",
 	"threading.Semaphore": "a semaphore", "threading.BoundedSemaphore": "a semaphore",
+	"fcntl.flock": "the lock of a file",
 	"queue.Queue": "a queue", "queue.PriorityQueue": "a queue", "queue.LifoQueue": "a queue",
 }
 
-// waitsForLock names the kind of what was waited for, where the call does.
+// waitsForLock names the kind of what was waited for, where the call does at which nearly all of it was.
 func (s Scope) waitsForLock(f diagnose.Finding) string {
 	if f.HasLock {
 		return s.waitsForThreads(f)
 	}
 	what := "a lock, a queue or an event"
 	class, _, _ := strings.Cut(f.Call.Function, ".")
-	if kind, known := lockKinds[f.Call.Package+"."+class]; known {
+	if kind, known := lockKinds[f.Call.Package+"."+class]; known && float64(f.PlaceTime) >= nearlyAll*float64(f.Time) {
 		what = kind
 	}
 	f.Call = activity.Call{}

@@ -303,7 +303,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(none, func(f *diagnose.Finding) { f.Process, f.Count, f.At = killedBy(11), 3, 7*second+second/2 }),
 	},
 	diagnose.WaitsForLock: {
-		whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue")),
+		whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue")), with(whole, call("flock", "fcntl")), with(part, call("Event.wait", "threading")),
 		with(whole, hasLock(activity.Actor{Count: 1, Name: "loader", Cause: activity.Lock, Place: line3})),
 	},
 	diagnose.WaitsForRanks:  {whole, part},
