@@ -53,6 +53,7 @@ class OptimizerSteps:
     def new_cell(self) -> None:
         """Let the next optimizer that steps lead."""
         self._leading: weakref.ref[object] | None = None
+        self._led: list[weakref.ref[object]] = []
         self._other_one: weakref.ref[object] | None = None  # stepped last, without the leading one
         self._waiting: list[tuple[int, int]] = []  # its steps so far: when they ended, and when it was called
         self._in_turn = False  # two have stepped so, and ``other`` was called
@@ -78,10 +79,15 @@ class OptimizerSteps:
             return
         anew = leading is None and self._leading is not None
         if leading is None:
-            self._leading = weakref.ref(optimizer)
+            self._lead(optimizer)
         self._find_in_turn()
         called_ns, self._called_ns = self._called_ns, 0
         self._step(at_ns, anew, called_ns)
+
+    def _lead(self, optimizer: object) -> None:
+        self._leading = weakref.ref(optimizer)
+        if all(led() is not optimizer for led in self._led):
+            self._led.append(self._leading)
 
     def _find_in_turn(self) -> None:
         """Take note that the leading optimizer steps on, whatever other one has stepped meanwhile."""
@@ -99,7 +105,8 @@ class OptimizerSteps:
             self._other_one, self._waiting = weakref.ref(optimizer), []
         self._waiting.append((at_ns, called_ns))
         if len(self._waiting) == ALONE:
-            self._leading = self._other_one
+            new = all(led() is not optimizer for led in self._led)  # else models are trained by turns
+            self._lead(optimizer)
             for nth, (ended_ns, began_ns) in enumerate(self._waiting):
-                self._step(ended_ns, nth == 0, began_ns)
+                self._step(ended_ns, new and nth == 0, began_ns)
             self._other_one, self._waiting = None, []

@@ -133,6 +133,23 @@ def test_the_next_optimizer_leads_when_the_one_before_has_finished() -> None:
     assert others == []
 
 
+def test_models_that_are_trained_by_turns_are_set_up_once() -> None:
+    """As of an ensemble: each is trained for an epoch, and then the next one."""
+
+    class Optimizer:
+        pass
+
+    found: list[bool] = []
+    steps = torchsteps.OptimizerSteps(lambda at_ns, anew, called_ns: found.append(anew), lambda _: None)
+    models = [Optimizer() for _ in range(3)]
+    for _ in range(4):
+        for model in models:
+            for _ in range(torchsteps.ALONE):
+                steps._stepped(model, (), {})
+    assert len(found) == 12 * torchsteps.ALONE
+    assert [nth for nth, anew in enumerate(found) if anew] == [torchsteps.ALONE, 2 * torchsteps.ALONE]
+
+
 @pytest.mark.parametrize("critic", [1, 5, torchsteps.ALONE - 1])
 def test_optimizers_that_step_in_turn_are_one_training(critic: int) -> None:
     """As of a GAN: however often its critic steps, steps are the generator's."""
