@@ -19,6 +19,9 @@ const (
 	// restGrid is the part of a rest to which its end is rounded down, so that those who rest
 	// for as long wake the sampler together.
 	restGrid = 4
+	// From longTick on the time between two ticks is as a rest, though nothing is left out: the middle of it would be too late for
+	// the begin of what computes where no CPU is free, as the tick after that is late, and not the one before.
+	longTick = 5 * int64(time.Millisecond)
 )
 
 // rest is of a process in which nothing runs: a cell that sleeps, or waits for a child or
@@ -30,32 +33,35 @@ const (
 type rest struct {
 	since int64 // CLOCK_MONOTONIC of the last tick at which something ran
 	until int64 // not looked at before; 0: it does not rest
-	cpu   int64 // CPU time of the GILs' last holders, as it was when last asked …
-	used  int64 // … and what they have used of it during the rest that is over; -1: not known
+	cpu   turns // of the GILs' last holders, as it was when last asked …
+	used  turns // … and during the rest that is over; -1: not known
 	whole bool  // the tick in progress stands for all the time since the one before
 }
+
+// turns are a thread's time on a CPU, and runnable without one.
+type turns struct{ ran, delayed int64 }
 
 // wake ends a rest: it finds out whether anybody has used the CPU meanwhile.
 func (s *session) wake() {
 	r := &s.rest
-	r.used = 0
+	r.used = turns{}
 	if r.until == 0 {
 		return
 	}
 	before := r.cpu
 	known := false
 	if r.cpu, known = s.holdersCPU(); known {
-		r.used = r.cpu - before
+		r.used = turns{r.cpu.ran - before.ran, max(r.cpu.delayed-before.delayed, 0)}
 	} else {
-		r.used = -1
+		r.used.ran = -1
 	}
 }
 
 // sinceWhen puts the end of a rest to when its CPU time says: who computes now has done so
-// ever since, as far as it had a CPU. Where they wait again it may have been at any time.
+// ever since, or waited for a CPU. Where they wait again it may have been at any time.
 func (s *session) sinceWhen(g *gilGroup, expected *thread) {
-	if s.rest.used > 0 && len(s.p.gils) == 1 && expected != nil && g.held == expected.addr {
-		s.changed = max(s.changed-(s.at-s.changed), s.at-s.rest.used)
+	if used := s.rest.used; used.ran > 0 && len(s.p.gils) == 1 && expected != nil && g.held == expected.addr {
+		s.changed = max(s.changed-(s.at-s.changed), s.at-used.ran-used.delayed)
 	}
 }
 
@@ -73,10 +79,10 @@ func (s *session) settle(before int64) int64 {
 	}
 	interval := int64(s.clock.interval)
 	sleep := s.restAfter(s.at - r.since)
-	if !resting && sleep <= interval {
+	if !resting && sleep <= interval && interval < longTick {
 		return 1
 	}
-	if resting && r.used != 0 {
+	if resting && r.used.ran != 0 {
 		r.since = s.at
 		s.askHolders()
 		return 1
@@ -88,8 +94,8 @@ func (s *session) settle(before int64) int64 {
 			return 1
 		}
 	}
-	if sleep > interval {
-		r.until = s.at + sleep
+	if r.until = s.at; sleep > interval {
+		r.until += sleep
 		r.until -= r.until % (sleep / restGrid)
 	}
 	if r.whole = resting; !resting {
@@ -111,16 +117,17 @@ func (s *session) restAfter(waited int64) int64 {
 
 // holdersCPU is the CPU time of those who held the GILs last: who takes one again at once
 // does not count as another.
-func (s *session) holdersCPU() (sum int64, known bool) {
+func (s *session) holdersCPU() (sum turns, known bool) {
 	for _, g := range s.p.gils {
 		if g.holder == nil {
 			continue
 		}
-		used, _ := s.p.kernel.scheduled(g.holder.tid)
-		if used < 0 {
-			return 0, false
+		ran, delayed := s.p.kernel.scheduled(g.holder.tid)
+		if ran < 0 {
+			return turns{}, false
 		}
-		sum += used
+		sum.ran += ran
+		sum.delayed += max(delayed, 0)
 	}
 	return sum, true
 }
