@@ -39,7 +39,9 @@ def test_the_table_escapes_and_cuts_and_has_nothing_that_a_sanitizer_takes_out()
 def test_no_word_of_the_table_is_broken() -> None:
     html = recorded.table(ENTRIES)
     assert "word-break:normal" in html
-    assert html.count("white-space:nowrap") == 3 * len(ENTRIES) + html.count("<code"), "JupyterLab has a rule of its own for code"
+    assert html.count("white-space:nowrap") == 3 * len(ENTRIES) + html.count("<code"), (
+        "JupyterLab has a rule of its own for code"
+    )
 
 
 def test_a_terminal_has_a_line_per_cell() -> None:
