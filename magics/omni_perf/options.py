@@ -6,6 +6,7 @@ import io
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from textwrap import fill
 
 # Relative: this module is part of another package, too, in a program under `omni-perf run --torch`.
 from . import contract
@@ -18,7 +19,7 @@ CELL_USAGE = (
     "[--memory [exact|device]] [--cluster CLIENT]"
 )
 CELL_HELP = f"""\
-{CELL_USAGE}
+{fill(CELL_USAGE, 100, subsequent_indent=" " * 8, break_on_hyphens=False)}
     Profile this cell: on top of it, alone on its line.
     -p SECONDS   stack sampling interval (default {contract.DEFAULT_INTERVAL_S:g})
     -s SECONDS   system and GPU sampling interval (default {contract.DEFAULT_SYSTEM_INTERVAL_S:g})

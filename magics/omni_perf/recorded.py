@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from omni_perf import contract
 from omni_perf.publish import plain
 
-SHOWN_CHARACTERS = 120
-"""Of a cell's first line and its headline; the chart has all of them."""
+SHOWN_CHARACTERS = 240
+"""Of a cell's headline; the chart has all of it."""
 
 
 def text(entries: Sequence[contract.Entry]) -> str:
@@ -39,15 +39,20 @@ def table(entries: Sequence[contract.Entry]) -> str:
 def _cells(entry: contract.Entry) -> tuple[str, ...]:
     number = entry.get("executionCount", 0)
     name = entry.get("name", "")
-    code = f"<code>{_shown(entry.get('firstLine', ''))}</code>" if not name else f"<b>{_shown(name)}</b>"
+    code = _code(entry.get("firstLine", "")) if not name else f"<b>{_shown(name)}</b>"
     return (
         f"[{number}]",
         f"{entry.get('durationS', 0.0):.3f} s",
         _shown(entry.get("outcome", "ok")),
         code,
         _shown(entry.get("headline", "")),
-        f"<code>%omni_perf last {number}</code>" if entry.get("reportId") else "not kept",
+        _code(f"%omni_perf last {number}") if entry.get("reportId") else "not kept",
     )
+
+
+def _code(text: str) -> str:
+    """Code on one line: JupyterLab breaks that in a table, whatever the cell around it asks for."""
+    return f'<code style="white-space:nowrap">{_shown(text)}</code>'
 
 
 def _align(column: str) -> str:

@@ -244,7 +244,7 @@ class Subcommands:
             return
         request: contract.OverviewRequest = {
             "form": "notebook" if is_notebook(self._shell) else "terminal",
-            "name": os.environ.get("JPY_SESSION_NAME", ""),
+            "name": os.path.basename(os.environ.get("JPY_SESSION_NAME", "")),
             "file": os.path.abspath(os.path.expanduser(file)) if file else "",
         }
         answer = cast(contract.OverviewResponse, self._session.call("Overview", request))

@@ -93,6 +93,8 @@ class Table(list[Row]):
 
     def _remarks(self) -> list[str]:
         remarks = [_plain(self.note)] if self.note else []
+        if not self:
+            remarks.append("no rows")
         if len(self) > SHOWN_ROWS:
             remarks.append(f"{SHOWN_ROWS} of {len(self):,} rows")
         return remarks

@@ -146,6 +146,12 @@ def test_a_place_that_is_cut_keeps_its_file_and_line() -> None:
     assert row.endswith("…")
 
 
+def test_a_table_without_rows_says_so() -> None:
+    table = Table("t", "Lines", "", [], [])
+    assert repr(table).splitlines()[-1] == "no rows"
+    assert "<p>no rows</p>" in table._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+
 def test_foreign_text_in_a_table_stays_text() -> None:
     evil = "<script>alert(1)</script>\x1b[2J\u202e"
     table = Table("t", evil, evil, ["name", "us"], [{"name": evil, "us": None}])

@@ -26,7 +26,7 @@ COMPUTES = "total = 0\nfor i in range(3_000_000):\n    total += i\ntotal"
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Iterator[Kernel]:
-    with Kernel(folder=tmp_path) as kernel:
+    with Kernel(folder=tmp_path, environment={"JPY_SESSION_NAME": str(tmp_path / "train.ipynb")}) as kernel:
         yield kernel
 
 
@@ -43,6 +43,7 @@ def test_the_report_shows_all_cells_and_leads_to_their_charts(kernel: Kernel, tm
     assert "2 cells" in shown.plain and "peak memory" in shown.plain
     assert kernel.run("%omni_perf report 'all cells'").text("stdout") == "Wrote all cells.html.\n"
     page = (tmp_path / "all cells.html").read_text()
+    assert '<h1 id="cells">train.ipynb</h1>' in page
     assert page.count("<svg") == 1 and "below the threshold" in page and "<script" not in page
     assert "Cannot write" in kernel.run("%omni_perf report /nowhere/all.html").text("stderr")
 

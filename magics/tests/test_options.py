@@ -1,5 +1,5 @@
 import pytest
-from omni_perf.options import Options, parse_cell, parse_on, parse_statement
+from omni_perf.options import CELL_HELP, Options, parse_cell, parse_on, parse_statement
 from omni_perf.schedule import of_figures
 
 
@@ -99,3 +99,7 @@ def test_threshold_of_on() -> None:
 def test_statement_behind_options(line: str, statement: str) -> None:
     parsed = parse_statement(line)
     assert (parsed.rest, parsed.problem) == (statement, "")
+
+
+def test_the_help_fits_into_a_notebook() -> None:
+    assert max(map(len, CELL_HELP.splitlines())) <= 120

@@ -591,6 +591,8 @@ def test_the_other_views(viewer: Viewer) -> None:
         for w in wanted:
             assert w in text, (view, text)
         assert viewer.page.locator('.o-head button[aria-pressed="true"]').all_inner_texts() == [view]
+        cut = "all => all.filter(e => e.offsetWidth > e.parentElement.clientWidth).map(e => e.innerText)"
+        assert viewer.page.locator(".o-wrap").evaluate_all(cut) == [], "text that wraps is not cut"
         viewer.picture(view.replace(" ", "-").lower())
 
 

@@ -21,10 +21,7 @@ func (s *kernelSession) Overview(_ context.Context, req *api.OverviewRequest) (*
 	if len(entries) == 0 {
 		return &api.OverviewResponse{}, nil
 	}
-	n := glance.Notebook{Name: req.Name}
-	for _, e := range entries {
-		n.Cells = append(n.Cells, e.row())
-	}
+	n := glance.Notebook{Name: req.Name, Cells: rows(entries)}
 	if req.File == "" {
 		b := jupyter.NewBundle(nil, []byte(n.Text()), "")
 		if req.Form != "terminal" {
@@ -47,6 +44,13 @@ func (s *kernelSession) Overview(_ context.Context, req *api.OverviewRequest) (*
 		return nil, status.Error(codes.FailedPrecondition, Sentence(err))
 	}
 	return &api.OverviewResponse{Written: req.File}, nil
+}
+
+func rows(entries []entry) (cells []glance.Cell) {
+	for _, e := range entries {
+		cells = append(cells, e.row())
+	}
+	return cells
 }
 
 func (e *entry) row() glance.Cell {

@@ -335,10 +335,12 @@ func missing(id string) string {
 
 func (s *kernelSession) List(context.Context, *api.ListRequest) (*api.ListResponse, error) {
 	resp := &api.ListResponse{}
-	for _, e := range s.shelf.Entries() {
+	entries := s.shelf.Entries()
+	titles := glance.Titles(rows(entries))
+	for i, e := range entries {
 		resp.Entries = append(resp.Entries, &api.Entry{
 			ReportId: e.ReportID, ExecutionCount: int32(e.ExecutionCount), Name: e.Name, DurationS: e.DurationS,
-			Outcome: e.Outcome, Headline: e.Headline, FirstLine: e.FirstLine, StartedAt: e.StartedAt,
+			Outcome: e.Outcome, Headline: e.Headline, FirstLine: titles[i], StartedAt: e.StartedAt,
 		})
 	}
 	return resp, nil

@@ -146,7 +146,7 @@ func TestShortAutomaticCellsLeaveARecordOnly(t *testing.T) {
 		kept      bool
 	}{{"below", time.Hour, false}, {"above", 1, true}} {
 		begin := &api.BeginRequest{
-			CellId: cell.name, ExecutionCount: int32(i + 1), Text: "%%omni_perf\n\n# why\nx = 1\n",
+			CellId: cell.name, ExecutionCount: int32(i + 1), Text: "%%omni_perf\n\nx = 1\n" + strings.Repeat("y = 2\n", i),
 			Automatic: true, ThresholdNs: int64(cell.threshold),
 		}
 		if _, err := c.Begin(ctx, begin); err != nil {
@@ -161,7 +161,7 @@ func TestShortAutomaticCellsLeaveARecordOnly(t *testing.T) {
 		}
 	}
 	list, err := c.List(ctx, &api.ListRequest{})
-	if err != nil || len(list.Entries) != 2 || list.Entries[0].ReportId != "" || list.Entries[0].FirstLine != "x = 1" {
+	if err != nil || len(list.Entries) != 2 || list.Entries[0].ReportId != "" || list.Entries[0].FirstLine != "x = 1" || list.Entries[1].FirstLine != "x = 1 … y = 2" {
 		t.Errorf("list %v, %v; want both cells, the first without a report", list, err)
 	}
 }

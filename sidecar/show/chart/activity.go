@@ -245,6 +245,9 @@ func threadLaneOf(r *report.View, t int, history []span, duration float64) threa
 	th := &r.Threads[t]
 	lane := threadLane{index: t, name: threadName(r, th), value: words.Percent(computed/duration) + " busy", spans: history}
 	lane.about = fmt.Sprintf("%s: computing %s", lane.name, words.Seconds(computed))
+	if p := &r.Processes[th.Process]; th.Main && p.Role == string(timeline.RoleLoaderWorker) && p.RoleNumber != nil && p.Rank == nil {
+		lane.name = fmt.Sprintf("loader worker %d", *p.RoleNumber) // fits beside the lane
+	}
 	if split := labels.Split(th.StateNS); split != "" {
 		lane.about += " (" + split + ")"
 	}

@@ -49,6 +49,9 @@ func TestEpochsAreComparedByTheirPace(t *testing.T) {
 	if at := slices.IndexFunc(r.Tracks, func(t report.Track) bool { return t.ID == report.PaceSamples }); at < 0 || r.Tracks[at].Source != "steps, DataLoader" {
 		t.Errorf("the pace's tracks are %+v", r.Tracks)
 	}
+	if lanes := paceLanes(r, 12); len(lanes) != 1 || lanes[0].short != "320/s" || lanes[0].sources[0][0] != "samples, DataLoader" {
+		t.Errorf("the lane of the pace is %+v", lanes)
+	}
 	d.Loaders[0].Queue = batches.Queue{Readings: 50, Mean: 0.125, Empty: 0.9, Most: 8}
 	if r, err = report.Build(&timeline.Recording{Duration: at}, d, report.Options{}); err != nil {
 		t.Fatal(err)

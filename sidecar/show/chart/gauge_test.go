@@ -15,7 +15,7 @@ func TestAGaugeIsLowStepsThatEndAtItsLastValue(t *testing.T) {
 		points = append(points, scene.Point{From: float64(i) / 100, To: float64(i+1) / 100, Value: 10})
 	}
 	points[500].Value, points[999].Value = 40, 20
-	l := &layouter{Sheet: scene.Sheet{Scene: &scene.Scene{Plot: scene.Box{X0: 0, Y0: 0, X1: 100, Y1: 100}}}, d: &digest{duration: 10}, dt: fullDetail}
+	l := &layouter{Sheet: scene.Sheet{Scene: &scene.Scene{Width: 200, Plot: scene.Box{X0: 0, Y0: 0, X1: 100, Y1: 100}}}, d: &digest{duration: 10}, dt: fullDetail}
 	lane := &trackLane{id: "rss", name: "RSS", sources: [][]string{{"/proc"}}, value: "40 B", aside: "peak", low: true, peaks: true, top: 40, points: points}
 	l.track(lane)
 	got := l.Lanes[0]
@@ -57,5 +57,21 @@ func TestAGaugesScaleShowsItsChange(t *testing.T) {
 	lane := trackLane{value: "14.6 MiB", base: 1, extent: "14.2 – 14.7 MiB"}
 	if got, want := lane.brief(), "14.2 – 14.7 MiB"; got != want {
 		t.Errorf("beside it: %q, want %q", got, want)
+	}
+}
+
+// A figure for which there is no room is written shorter; its unit is not cut off.
+func TestFiguresBesideALaneKeepTheirUnit(t *testing.T) {
+	l := layouter{Sheet: scene.NewSheet(1120, "")}
+	l.Plot.X1 = l.Width - scene.GutterRight
+	gauge := trackLane{low: true, value: "73.4 MiB", base: 1, extent: "71.2 – 73.4 MiB"}
+	pace := trackLane{value: "4.6 ksamples/s", short: "4,585/s"}
+	for _, c := range []struct {
+		lane trackLane
+		want string
+	}{{gauge, "73.4 MiB"}, {pace, "4,585/s"}, {trackLane{low: true, value: "202 MiB", base: 1, extent: "196 – 202 MiB"}, "196 – 202 MiB"}} {
+		if got := firstThatFits(c.lane.values(), l.valueRoom(), scene.TextSize); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

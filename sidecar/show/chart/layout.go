@@ -63,7 +63,8 @@ type layouter struct {
 	d      *digest
 	dt     detail
 	paints map[scene.Paint]bool
-	hatch  bool
+	hatch  bool // something is hatched
+	off    bool // some of it had no CPU
 }
 
 // lay places everything.
@@ -125,7 +126,7 @@ func (l *layouter) names(names scene.LaneNames, sources [][]string, y, height fl
 	for i, s := range subs {
 		l.Text(x, top+float64(i+1)*pitch, s, scene.SmallSize, scene.Muted, scene.Sans, scene.Right)
 	}
-	x, room = l.Plot.X1+10, l.Width-l.Plot.X1-10-6
+	x, room = l.Plot.X1+10, l.valueRoom()
 	value, aside := scene.Fit(names.Value, room, scene.TextSize, scene.Sans), scene.Fit(names.Aside, room, scene.SmallSize, scene.Sans)
 	top = y + height/2 + 4
 	if aside != "" {
@@ -135,6 +136,9 @@ func (l *layouter) names(names scene.LaneNames, sources [][]string, y, height fl
 	l.Text(x, top+pitch, aside, scene.SmallSize, scene.Muted, scene.Sans, scene.Left)
 	return subs
 }
+
+// valueRoom is the width that a lane's figures have.
+func (l *layouter) valueRoom() float64 { return l.Width - l.Plot.X1 - 10 - 6 }
 
 // firstThatFits chooses among ways to say the same; the last one is cut if need
 // be.
@@ -156,9 +160,10 @@ func (l *layouter) track(t *trackLane) {
 	if t.tall {
 		height = gpuHeight
 	}
-	names, sources := scene.LaneNames{Name: t.name, Value: t.value, Aside: t.aside}, t.sources
+	value := firstThatFits(t.values(), l.valueRoom(), scene.TextSize)
+	names, sources := scene.LaneNames{Name: t.name, Value: value, Aside: t.aside}, t.sources
 	if t.low {
-		height, names, sources = lowHeight, scene.LaneNames{Name: t.name, Value: t.brief()}, nil
+		height, names, sources = lowHeight, scene.LaneNames{Name: t.name, Value: value}, nil
 	}
 	lane := scene.Lane{
 		ID: t.id, Kind: scene.TrackLane, Index: t.index, Box: scene.Box{X0: l.Plot.X0, Y0: l.Y, X1: l.Plot.X1, Y1: l.Y + height}, About: t.about,
@@ -372,7 +377,11 @@ func (l *layouter) legend() {
 		}
 	}
 	if l.hatch {
-		entry(scene.PaintWait, "waiting")
+		name := "waiting"
+		if l.off {
+			name = "waiting, or no free CPU"
+		}
+		entry(scene.PaintWait, name)
 	}
 	for _, level := range rankLevels {
 		if l.paints[level.paint] {
@@ -406,6 +415,7 @@ func (l *layouter) noteStates(t report.StateTimes) {
 		if ns > 0 && float64(ns) >= labels.WorthState*float64(all) {
 			l.paints[labels.StatePaints[s]] = true
 			l.hatch = l.hatch || labels.StatePaints[s] == scene.PaintWait
+			l.off = l.off || report.State(s) == report.StateOff
 		}
 	}
 }

@@ -78,6 +78,14 @@ func (f pool) name() string {
 	return text
 }
 
+// laneName is the same where there is little room for it.
+func (f pool) laneName() string {
+	if f.Role == string(timeline.RoleLoaderWorker) {
+		return words.Plural(f.most(), "loader worker", "loader workers")
+	}
+	return f.name()
+}
+
 // stripPoints is how finely a strip is drawn.
 const stripPoints = 300
 
@@ -115,7 +123,7 @@ func (f pool) strip(r *report.View, histories [][]span, duration float64) *track
 		busy = append(busy, words.Clean(r.Processes[member].Text, 40)+": "+words.Percent(own/duration)+" busy")
 	}
 	lane := &trackLane{
-		id: "pool", index: -1, name: f.name(), sources: [][]string{{"computing at a time"}}, paint: scene.PaintPython, top: float64(f.most()),
+		id: "pool", index: -1, name: f.laneName(), sources: [][]string{{"computing at a time"}}, paint: scene.PaintPython, top: float64(f.most()),
 		value: words.Quantity(total/duration, "busy"), aside: fmt.Sprintf("of %d", f.most()),
 	}
 	peak := 0.0
@@ -128,7 +136,7 @@ func (f pool) strip(r *report.View, histories [][]span, duration float64) *track
 	if more := len(busy) - named; more > 0 {
 		busy = append(busy[:named], fmt.Sprintf("and %d more", more))
 	}
-	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", lane.name, words.Quantity(total/duration, "computing"), words.Quantity(peak, "computing"), strings.Join(busy, "\n"))
+	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", f.name(), words.Quantity(total/duration, "computing"), words.Quantity(peak, "computing"), strings.Join(busy, "\n"))
 	return lane
 }
 

@@ -178,6 +178,39 @@ func TestAPoolIsOneStrip(t *testing.T) {
 	}
 }
 
+// The names of a loader's workers have room beside their lanes.
+func TestLoaderWorkersAreNamedInFull(t *testing.T) {
+	p := newProgram("python", "/u/train.py")
+	main := p.Thread(timeline.Thread{PID: 1, NativeID: 1, Name: "MainThread", Main: true, RunsCell: true, OnCPU: -1})
+	p.Set(main, 0, p.stack(own("<module>", 9)), timeline.StateWaiting, false)
+	for i := range 4 { // of two epochs
+		number, begin := i%2, timeline.Nanos(i/2)*5*second
+		w := p.start(timeline.Process{Role: timeline.RoleLoaderWorker, Number: &number, Command: "train.py", Start: begin, End: begin + 4*second, CPU: second, Stacks: read})
+		p.Set(w, begin, p.stack(own("__getitem__", 4)), timeline.StatePython, false)
+		p.End(w, begin+4*second)
+	}
+	d := digestOf(p.report(t, 10*second))
+	var names []string
+	for _, lane := range d.threads {
+		if lane.strip != nil {
+			names = append(names, lane.strip.name)
+			if !strings.HasPrefix(lane.strip.about, "2 DataLoader workers (started 2 times): ") {
+				t.Errorf("the strip says %q", lane.strip.about)
+			}
+			continue
+		}
+		names = append(names, lane.name)
+	}
+	if want := []string{"2 loader workers", "loader worker 0", "loader worker 0", "loader worker 1", "loader worker 1"}; !slices.Equal(names, want) {
+		t.Errorf("lanes %q, want %q", names, want)
+	}
+	for _, name := range names {
+		if room := scene.GutterLeft - 16; scene.WidthOf(name, scene.TextSize, scene.Sans) > room {
+			t.Errorf("%q is wider than %g", name, room)
+		}
+	}
+}
+
 func TestRanksStandInOrderWithTheirGPUs(t *testing.T) {
 	r := ranksOf(t, 4)
 	d := digestOf(r)

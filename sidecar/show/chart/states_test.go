@@ -203,3 +203,17 @@ func TestThreadsTable(t *testing.T) {
 		t.Errorf("hasher: %q (%s), want %q", got, rows[1].aside, want)
 	}
 }
+
+// The legend says of the hatching that it is want of a CPU, too, where it is.
+func TestTheLegendOfWhatIsHatched(t *testing.T) {
+	for want, of := range map[string]map[report.State]float64{
+		"waiting":                 {report.StatePython: 1, report.StateWaiting: 1},
+		"waiting, or no free CPU": {report.StatePython: 1, report.StateOff: 1},
+	} {
+		l := &layouter{Sheet: scene.NewSheet(1120, ""), d: &digest{tables: []table{{rows: []row{{states: times(of)}}}}}, paints: make(map[scene.Paint]bool)}
+		l.legend()
+		if !slices.ContainsFunc(l.Legend, func(e scene.Entry) bool { return e.Means == want }) {
+			t.Errorf("the legend is %+v, want %q in it", l.Legend, want)
+		}
+	}
+}

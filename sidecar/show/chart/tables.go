@@ -264,6 +264,9 @@ func heldAt(r *report.View, w *report.Blocked) string {
 	if float64(w.Holder.HeldNS) < mostlyHeld*float64(w.BlockedNS) {
 		text = "it was mostly at " + linePlace(r, w.Holder.File, w.Holder.Line)
 	}
+	if w.Holder.File == w.File && w.Holder.Line == w.Line { // the row has its code
+		return text
+	}
 	return labels.Join(text, labels.Code(r.Text(w.Holder.File, w.Holder.Line)))
 }
 

@@ -375,6 +375,14 @@ func TestWhoHadALock(t *testing.T) {
 	if len(rows) != 1 || rows[0].name != "lock held by 'loader'" || rows[0].aside != "app.py:2" || rows[0].hint != "it was mostly at app.py:4" || rows[0].time() != "10.0 s" {
 		t.Errorf("%+v", rows)
 	}
+	w, text := &r.Blocked[0], "step()"
+	r.Files[w.File].Lines = slices.Repeat([]*string{&text}, 4)
+	if got := heldAt(r, w); got != "it was mostly at app.py:4 · step()" {
+		t.Errorf("at another line: %q", got)
+	}
+	if w.Holder.Line = w.Line; heldAt(r, w) != "it was mostly at app.py:2" {
+		t.Errorf("at the line that waits, whose text the row has: %q", heldAt(r, w))
+	}
 }
 
 // Of the lock of a file or a database it is said which process had it.

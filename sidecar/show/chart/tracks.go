@@ -27,6 +27,7 @@ type trackLane struct {
 	peaks        bool // of points that are merged the largest is shown, not their mean
 	points       []scene.Point
 	base, top    float64             // values at the lane's lower and upper edge
+	short        string              // value without the words that its sources have
 	extent       string              // the least and the largest value, where base is not 0
 	idle         []timeline.Interval // shades this lane alone
 	marks        []growthMark
@@ -123,6 +124,9 @@ func paceLanes(r *report.View, duration float64) []trackLane {
 		if t := r.HostTrack(id); t != nil {
 			if lane, ok := laneOf(r, t, trackSpec{"pace", scene.PaintTraffic, 0, false}, duration); ok {
 				lane.aside = "peak " + words.Significant(*t.Peak, 3)
+				counted, per, _ := strings.Cut(t.Unit, "/")
+				lane.sources = [][]string{{strings.Replace(lane.sources[0][0], "steps", counted, 1), counted}}
+				lane.short = words.Significant(*t.Mean, 3) + "/" + per
 				return []trackLane{lane}
 			}
 		}
@@ -475,6 +479,17 @@ func (t *trackLane) brief() string {
 		return t.extent
 	}
 	return t.value
+}
+
+// values are ways to write the figure beside the lane, the best one first: none loses its unit for want of room.
+func (t *trackLane) values() []string {
+	switch {
+	case t.low:
+		return []string{t.brief(), t.value}
+	case t.short != "":
+		return []string{t.value, t.short}
+	}
+	return []string{t.value}
 }
 
 func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

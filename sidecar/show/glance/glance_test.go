@@ -265,7 +265,7 @@ func TestCellsWithTheSameFirstLine(t *testing.T) {
 	for _, c := range texts {
 		cells = append(cells, Cell{Code: FirstLine(c.text), Lines: Lines(c.text)})
 	}
-	for i, got := range titles(cells) {
+	for i, got := range Titles(cells) {
 		if got != texts[i].want {
 			t.Errorf("%q is called %q, want %q", texts[i].text, got, texts[i].want)
 		}
@@ -288,5 +288,16 @@ func TestWhatAllCellsHaveKept(t *testing.T) {
 	n.Kept = of(int64(3 << 20))
 	if got := n.totalKept(n.Cells); got != "+3 MiB" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A headline is shown to its end, which may be where a CPU was missing.
+func TestHeadlinesAreShownToTheirEnd(t *testing.T) {
+	headline := "Waited 0.89 of 2.6 s for the data loader's workers in line 6; they spent 23 % of their time in Cell [2]:10. For 1.2 of 2.6 s no CPU was free; the program itself used 0.9 of 2 cores."
+	n := Notebook{Cells: []Cell{{Number: 1, Code: "train()", Outcome: "ok", Headline: headline}}}
+	for _, form := range []string{string(n.HTML()), string(n.Page())} {
+		if !strings.Contains(form, "used 0.9 of 2 cores.") {
+			t.Error(form)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func (n Notebook) shown() (Notebook, int) {
 // the same in a notebook that is not trusted. A row leads to the output with the cell's chart.
 func (n Notebook) HTML() []byte {
 	shown, left := n.shown()
-	columns, longest, titles := shown.columns(), shown.longest(), titles(shown.Cells)
+	columns, longest, titles := shown.columns(), shown.longest(), Titles(shown.Cells)
 	var b strings.Builder
 	b.WriteString(`<table style="font-variant-numeric:tabular-nums"><tr>`)
 	for _, c := range columns {
@@ -86,7 +86,7 @@ func esc(s string) string { return html.EscapeString(s) }
 // Text is the table for a terminal.
 func (n Notebook) Text() string {
 	shown, left := n.shown()
-	columns, titles := shown.columns(), titles(shown.Cells)
+	columns, titles := shown.columns(), Titles(shown.Cells)
 	rows := [][]string{{}}
 	for _, c := range columns {
 		rows[0] = append(rows[0], c.heading)

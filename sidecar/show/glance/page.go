@@ -18,7 +18,7 @@ h1{font-size:20px;margin:0 0 4px;overflow-wrap:anywhere}h2{font-size:15px;margin
 td,th{padding:5px 14px 5px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}th{color:var(--dim);font-weight:400}
 .n{text-align:right;white-space:nowrap}.w{overflow-wrap:anywhere;min-width:18em}code{font-family:ui-monospace,"DejaVu Sans Mono",monospace;font-size:12px}
 a{color:inherit}progress{display:block;width:100%;height:3px;appearance:none;border:0;background:none}progress::-webkit-progress-bar{background:none}progress::-webkit-progress-value{background:var(--bar)}progress::-moz-progress-bar{background:var(--bar)}
-section{content-visibility:auto;contain-intrinsic-size:auto 500px}section:target h2{text-decoration:underline}svg{max-width:100%;height:auto}`
+section{content-visibility:auto;contain-intrinsic-size:auto 500px}h2 a{font-size:13px;font-weight:400;margin-left:10px}section:target h2{text-decoration:underline}svg{max-width:100%;height:auto}`
 
 // Page is the table as a page of its own, each row of which leads to the cell's picture below.
 func (n Notebook) Page() []byte {
@@ -39,7 +39,7 @@ func (n Notebook) Page() []byte {
 	fmt.Fprintf(&b, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src %s; base-uri 'none'; form-action 'none'">`+"\n", viewer.Allow(styles...))
 	fmt.Fprintf(&b, "<meta name=\"viewport\" content=\"width=device-width\"><title>%s – omni_perf</title>\n<style>%s</style></head><body>\n", esc(title), style)
 	fmt.Fprintf(&b, "<h1 id=\"cells\">%s</h1><p class=\"dim\">%s</p>\n", esc(title), esc(n.remarks(0)))
-	titles := titles(n.Cells)
+	titles := Titles(n.Cells)
 	n.table(&b, titles)
 	for i, c := range n.Cells {
 		section(&b, i, c, titles[i])

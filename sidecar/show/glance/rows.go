@@ -19,7 +19,7 @@ const (
 	unknown = "–"
 
 	maxCode     = 80 // characters of the code
-	maxHeadline = 160
+	maxHeadline = words.MaxName
 )
 
 // columns are those of a notebook's table: GPU idle time is one where a cell used a device, energy where one counts it.

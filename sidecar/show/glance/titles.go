@@ -1,6 +1,7 @@
 package glance
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -34,8 +35,14 @@ func Lines(text string) (lines []string) {
 			rest = append(rest, line)
 		}
 	}
+	if len(lines) > 0 {
+		rest = slices.DeleteFunc(rest, isOurs)
+	}
 	return append(lines, rest...)
 }
+
+// isOurs reports whether a line is omni_perf's own magic, which says nothing of what a cell does.
+func isOurs(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, "%"), "omni_perf") }
 
 // FirstLine is the first line of a cell's text that says something: no comment and no magic, unless it has nothing else or
 // is not run as what it looks like.
@@ -46,8 +53,8 @@ func FirstLine(text string) string {
 	return ""
 }
 
-// titles are what the cells are called. Cells that would be called the same have the line in which they differ, too.
-func titles(cells []Cell) []string {
+// Titles are what the cells are called. Cells that would be called the same have the line in which they differ, too.
+func Titles(cells []Cell) []string {
 	list := make([]string, len(cells))
 	same := make(map[string][]int)
 	for i, c := range cells {

@@ -254,3 +254,25 @@ func TestTheBeginningOfAWaitIsForTheSame(t *testing.T) {
 		}
 	}
 }
+
+// A thread that wants to compute and gets no CPU for longer than it sleeps at the same line computes there.
+func TestAThreadThatIsHeldUpDoesWhatItIsHeldUpIn(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	for held, want := range map[timeline.Nanos]Cause{5 * ms: Sleep, 40 * ms: Native} {
+		b, line := aProgram()
+		main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
+		b.Set(main, 0, line(1), timeline.StateWaiting, false)
+		id := b.Thread(timeline.Thread{PID: 7, NativeID: 8, OnCPU: -1})
+		b.Set(id, 0, line(4), timeline.StateWaiting, false)
+		b.SetWait(id, 0, timeline.WaitSleep, 0)
+		b.Set(id, 30*ms, line(4), timeline.StateNative, false)
+		b.Set(id, 40*ms, line(4), timeline.StateOff, false)
+		b.Set(id, 40*ms+held, line(4), timeline.StateNative, false)
+		end := 45*ms + held
+		rec := b.Snapshot(end)
+		actors := NewBystanders(NewStacks(rec, NewSource(rec, nil)), &rec.Threads[main]).ThreadsDuring([]timeline.Interval{timeline.Between(0, end)})
+		if len(actors) != 1 || actors[0].Cause != want {
+			t.Errorf("without a CPU for %d ms: %+v, want %s", held/ms, actors, want)
+		}
+	}
+}

@@ -182,6 +182,7 @@ func byWork(a, b Actor) int {
 func (t bystander) mostly(where []timeline.Interval) (did Activity, cpu, long timeline.Nanos) {
 	places := make(map[Place]timeline.Nanos)
 	states := make(map[Activity]timeline.Nanos)
+	held := make(map[Place]timeline.Nanos) // up by others: only what computes is
 	t.history.During(where, func(st Activity, part timeline.Nanos) {
 		if !isActive(st.Cause) {
 			return
@@ -191,13 +192,18 @@ func (t bystander) mostly(where []timeline.Interval) (did Activity, cpu, long ti
 		if st.Cause.Computes() {
 			cpu += part
 		}
-		if st.Cause.Kind() != Contention { // else the work it was held up in
+		if st.Cause.Kind() == Contention {
+			held[st.Place] += part
+		} else {
 			states[st] += part
 		}
 	})
 	did.Place = Most(places, Place.Compare)
 	best := timeline.Nanos(0)
 	for st, n := range states {
+		if st.Cause.Computes() {
+			n += held[st.Place]
+		}
 		if st.Place == did.Place && (n > best || n == best && st.Cause < did.Cause) {
 			did.Cause, best = st.Cause, n
 		}

@@ -39,6 +39,7 @@ var waitCases = []waitCase{
 	{"a thread writes the pipe", []Cause{InOut}, func(w *wait) bool { return w.threads >= BusyCores && w.pipe() }, Thread},
 	{"a process writes the pipe", []Cause{InOut}, func(w *wait) bool { return w.covered() >= BusyCores && w.pipe() }, Child},
 	{"files, pipes or sockets", []Cause{InOut}, always, InOut},
+	{"the pool's threads are busy", []Cause{pool}, func(w *wait) bool { return w.threads >= BusyCores }, Thread}, // a library's may compute for them
 	{"a library's own threads compute", nil, func(w *wait) bool { return w.native() >= BusyCores }, Native},
 	{"a database", []Cause{Database}, always, Database},
 	{"threads are busy", nil, func(w *wait) bool { return w.threads >= BusyCores && w.threads >= w.processes }, Thread},

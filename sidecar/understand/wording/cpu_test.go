@@ -56,7 +56,8 @@ func TestACallHasALinesTimeOrMostOfIt(t *testing.T) {
 		0.95: "Spent 5.7 of 6.0 s in line 4, in backward (torch).",
 		0.62: "Spent 5.7 of 6.0 s in line 4, most of that in backward (torch).",
 		0.2:  "Spent 5.7 of 6.0 s in line 4, 1.1 s of it in backward (torch).", // it slept, too
-		0:    "Spent 5.7 of 6.0 s in line 4, in backward (torch).",             // not known
+		0.01: "Spent 5.7 of 6.0 s in line 4.",
+		0:    "Spent 5.7 of 6.0 s in line 4, in backward (torch).", // not known
 	} {
 		if f.CallShare = share; scope.Finding(f) != want {
 			t.Errorf("%v: %q, want %q", share, scope.Finding(f), want)

@@ -205,6 +205,9 @@ func cut(f diagnose.Finding) string {
 	return ""
 }
 
+// worthCalling is the share of a line's time from which on a library function is named that it called.
+const worthCalling = 0.05
+
 // in is the library function a line called: ", in DataFrame.apply (pandas)", ", most of that in backward (torch)", ", 0.13 s of it in
 // backward (torch)".
 func in(f diagnose.Finding) string {
@@ -214,7 +217,7 @@ func in(f diagnose.Finding) string {
 	case f.CallShare <= 0 || f.CallShare >= nearlyAll:
 	case f.CallShare >= most:
 		called = ", most of that in "
-	case name == "":
+	case name == "", f.CallShare < worthCalling:
 		return ""
 	default:
 		there := float64(cmp.Or(f.PlaceTime, f.Time))

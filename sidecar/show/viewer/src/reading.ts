@@ -148,6 +148,7 @@ export function recordingOf(document: unknown): Recording {
         : [];
     }),
     findings: rows(row["findings"], "findings").map(remark),
+    stepsCut: !!object(object(row["thinned"])["tables"])["steps"],
     leftOut,
     workers: rows(row["processes"], "processes").map((p, process): Worker => ({
       process,

@@ -147,6 +147,7 @@ export interface Recording extends Spans {
   causes: Remark[];
   deviceIdle: DeviceIdle[];
   steps: Step[]; // of the process that leads
+  stepsCut: boolean; // only the first ones are there
   lines: LineTime[]; // of the target
   growth: Growth[];
   findings: Remark[];

@@ -48,7 +48,7 @@ function histogram(slowest: Step[]): HTMLElement | false {
 
 /** stepsTable shows how long steps were, and what the slowest were made of. */
 export function stepsTable(app: App): HTMLElement {
-  const { steps } = app.model.recording;
+  const { steps, stepsCut } = app.model.recording;
   const { phases } = app.model.chart;
   const slowest = slowestFirst(steps);
   const most = slowest[0] ? length(slowest[0]) : 1;
@@ -77,7 +77,7 @@ export function stepsTable(app: App): HTMLElement {
     ];
   });
   const note = joined(
-    plural(steps.length, "step"),
+    (stepsCut ? "only of the first " : "") + plural(steps.length, "step"),
     "median " + quantile(slowest, 0.5),
     "95 % within " + quantile(slowest, 0.95),
     "slowest first",

@@ -118,3 +118,9 @@ test("lanes never lie over each other, whatever they say", () => {
     [90, 95],
   ]);
 });
+
+test("it is known of steps whether they are all", () => {
+  expect(recordingOf(training.document).stepsCut).toBe(false);
+  const thinned = { tables: { steps: { kept: 64, of: 188 } } };
+  expect(recordingOf({ ...training.document, thinned }).stepsCut).toBe(true);
+});
