@@ -53,9 +53,10 @@ func (m memoryBefore) sayDied(messages io.Writer, rec *timeline.Recording, r *re
 	if watched {
 		name = fmt.Sprintf("process %d", p.PID)
 	}
+	place, ago := r.LastPlace()
 	d := wording.Died{
-		Program: name, Watched: watched, Exit: p.ExitCode, Signal: int(signal), IntoS: timeline.Nanos(*p.EndNS).Seconds(), Place: r.LastPlace(),
-		SeenS: rec.TargetSeenBefore().Seconds(), Hint: !watched && !slices.Contains(rec.Target.Argv, "faulthandler"),
+		Program: name, Watched: watched, Exit: p.ExitCode, Signal: int(signal), IntoS: timeline.Nanos(*p.EndNS).Seconds(), Place: place,
+		SeenS: rec.TargetSeenBefore().Seconds() + ago.Seconds(), Hint: !watched && !slices.Contains(rec.Target.Argv, "faulthandler"),
 		Resident: r.LastResident(), Group: now.Group, GroupLimit: now.GroupLimit, Machine: now.Machine, Available: now.Available,
 		GroupKills: now.GroupKills - m.before.GroupKills, Kills: now.Kills - m.before.Kills,
 	}

@@ -88,7 +88,7 @@ func (j *journal) update(w *watched, r *report.View, files []File, written []str
 	if r != nil {
 		c.SetReport(r)
 		if o := r.Target().Cell.Outcome; o != report.OutcomeOK && o != report.OutcomeError {
-			c.Place = r.LastPlace()
+			c.Place, _ = r.LastPlace()
 		}
 	}
 	if trouble != nil {

@@ -103,9 +103,10 @@ func (w *watched) died(rec *timeline.Recording, r *report.View) string {
 	if rec.Target.Cell.Outcome != kernelDied || len(rec.Processes) == 0 || rec.Processes[0].Exit == nil {
 		return ""
 	}
+	place, before := r.LastPlace()
 	d := wording.Died{
-		Exit: rec.Processes[0].Exit, Signal: rec.Processes[0].Signal, Cell: w.cell.ExecutionCount, IntoS: rec.Duration.Seconds(), Place: r.LastPlace(), Resident: r.LastResident(),
-		SeenS: rec.TargetSeenBefore().Seconds(),
+		Exit: rec.Processes[0].Exit, Signal: rec.Processes[0].Signal, Cell: w.cell.ExecutionCount, IntoS: rec.Duration.Seconds(), Place: place, Resident: r.LastResident(),
+		SeenS: rec.TargetSeenBefore().Seconds() + before.Seconds(),
 	}
 	if w.already {
 		d.Program, d.Watched = "The kernel", true
@@ -129,7 +130,7 @@ func (k *follower) show(w *watched, rec *timeline.Recording) {
 		fmt.Fprintf(k.options.Messages, "omni-perf: %v\n", err) // the next cell may fare better
 	}
 	if r != nil && rec.Target.Cell.Outcome == "still running" {
-		if place := r.LastPlace(); place != "" {
+		if place, _ := r.LastPlace(); place != "" {
 			fmt.Fprintf(k.options.Messages, "omni-perf: the cell still runs; it was in %s\n", place)
 		}
 	}

@@ -83,9 +83,10 @@ func (s *kernelSession) lastReport(id string, cell *cellState, before host.Memor
 		return nil, err
 	}
 	memory := s.memory.Now()
+	place, ago := r.LastPlace()
 	d := wording.Died{
-		Exit: exit.Code, Signal: exit.Signal, Cell: int(cell.begin.ExecutionCount), IntoS: time.Duration(at - cell.started).Seconds(), Place: r.LastPlace(),
-		SeenS: rec.TargetSeenBefore().Seconds(), Resident: r.LastResident(), Group: memory.Group, GroupLimit: memory.GroupLimit, Machine: memory.Machine, Available: memory.Available,
+		Exit: exit.Code, Signal: exit.Signal, Cell: int(cell.begin.ExecutionCount), IntoS: time.Duration(at - cell.started).Seconds(), Place: place,
+		SeenS: rec.TargetSeenBefore().Seconds() + ago.Seconds(), Resident: r.LastResident(), Group: memory.Group, GroupLimit: memory.GroupLimit, Machine: memory.Machine, Available: memory.Available,
 	}
 	d.GPU, d.Xid = r.LastXid()
 	if before.Machine > 0 { // else it ended before that was known

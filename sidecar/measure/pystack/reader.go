@@ -62,16 +62,16 @@ type reader struct {
 	replacedAt uint32
 }
 
-// readTimes is how long a read took, from the end of what came before it.
+// readTimes is how long a read took, from the end of what came before it, and may take.
 type readTimes struct {
-	end  time.Time
-	took time.Duration
+	end       time.Time
+	took, may time.Duration
 }
 
 func newReader(m Memory, l *cpython.Layout) *reader {
 	mem := &counted{Memory: m}
 	objects := cpython.NewObjects(mem, l)
-	return &reader{mem: mem, l: l, objects: objects, codes: newCodeCache(objects)}
+	return &reader{times: readTimes{may: slowCopy}, mem: mem, l: l, objects: objects, codes: newCodeCache(objects)}
 }
 
 // copy reads the plan of t into r.copies, with the GIL first where gil is set.
@@ -99,7 +99,7 @@ func (r *reader) copy(t *thread, gil, gilLen uint64) error {
 }
 
 // tooSlow recognises a read in the midst of which the sampler was off its CPU.
-func (r *reader) tooSlow() bool { return r.times.took > slowCopy+time.Duration(len(r.buf)) }
+func (r *reader) tooSlow() bool { return r.times.took > r.times.may+time.Duration(len(r.buf)) }
 
 // allowance bounds the reads of one sample.
 type allowance struct{ tries, corrections int }

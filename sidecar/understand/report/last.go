@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -20,18 +21,47 @@ func (c *Cell) Ending() string {
 	return strings.ReplaceAll(string(c.Outcome), "-", " ")
 }
 
+// shortly before its end a program's own line may be the last one, though others were seen since: of a notebook's
+// kernel, as it compiles the next statement of the cell.
+const shortly = 100 * time.Millisecond
+
 // LastPlace is the line of the user's own that a recording ended in, as far as it was seen, with the function and
-// the text: what a cell hangs in. Empty where none was seen.
-func (v *View) LastPlace() string {
+// the text: what a cell hangs in; and for how long others were seen since. Empty where none was seen.
+func (v *View) LastPlace() (place string, before time.Duration) {
 	main := v.MainThread()
 	if main < 0 {
-		return ""
+		return "", 0
 	}
-	stack := v.lastStack(main)
-	at := slices.IndexFunc(stack, func(frame int) bool { return v.Functions[v.FunctionOf(frame)].Code.Own() })
+	stack, at, before := v.lastOwn(main)
 	if at < 0 {
-		return ""
+		return "", 0
 	}
+	return v.placeIn(stack, at), before
+}
+
+// lastOwn is the last stack of a thread with a line of the user's own, which one that is, and for how long others were seen since.
+func (v *View) lastOwn(thread int) (stack []int, at int, before time.Duration) {
+	end := int64(-1)
+	for _, span := range slices.Backward(v.History(thread)) {
+		if span.Node <= 0 {
+			continue
+		}
+		if end < 0 {
+			end = span.End
+		}
+		if before = time.Duration(end - span.End); before > shortly {
+			break
+		}
+		stack = v.stackOf(span)
+		if at = slices.IndexFunc(stack, func(frame int) bool { return v.Functions[v.FunctionOf(frame)].Code.Own() }); at >= 0 {
+			return stack, at, before
+		}
+	}
+	return nil, -1, 0
+}
+
+// placeIn is the line of a frame, with its function, its text, and what it called.
+func (v *View) placeIn(stack []int, at int) string {
 	function, line := v.FunctionOf(stack[at]), v.LineOf(stack[at])
 	file := v.Functions[function].File
 	place := fmt.Sprintf("line %d", line)
@@ -55,12 +85,17 @@ func (v *View) LastPlace() string {
 func (v *View) lastStack(thread int) (stack []int) {
 	for _, span := range slices.Backward(v.History(thread)) {
 		if span.Node > 0 {
-			stack = v.Stack(span.Node, len(v.Nodes.Parent))
-			slices.Reverse(stack)
-			return stack
+			return v.stackOf(span)
 		}
 	}
 	return nil
+}
+
+// stackOf is a span's stack, the innermost frame first.
+func (v *View) stackOf(span Span) []int {
+	stack := v.Stack(span.Node, len(v.Nodes.Parent))
+	slices.Reverse(stack)
+	return stack
 }
 
 // LastStack is what a thread did when its process was read for the last time.

@@ -4,14 +4,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 func TestWhereARecordingEnded(t *testing.T) {
 	r := sketch.CpuCell().View()
-	place, stacks := r.LastPlace(), r.LastStacks()
-	if !strings.HasPrefix(place, "line ") {
-		t.Errorf("it ended in %q", place)
+	place, ago := r.LastPlace()
+	stacks := r.LastStacks()
+	if !strings.HasPrefix(place, "line ") || ago != 0 {
+		t.Errorf("it ended in %q, %v before", place, ago)
 	}
 	if len(stacks) == 0 || !stacks[0].Main || len(stacks[0].Frames) == 0 {
 		t.Fatalf("the last stacks are %+v", stacks)
@@ -19,6 +23,31 @@ func TestWhereARecordingEnded(t *testing.T) {
 	for _, s := range stacks {
 		if s.Main != (s.Thread == stacks[0].Thread) || len(s.Frames) == 0 {
 			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// What a notebook's kernel does between two statements of a cell, as it compiles the next one, hides the cell's line for no more than a moment.
+func TestTheLineBeforeTheKernelsOwnWork(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	for own, want := range map[timeline.Nanos]string{4 * ms: "line 2", 400 * ms: ""} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Target.PID, r.Target.Cell = 7, &timeline.Cell{File: "/tmp/ipykernel_7/1.py", Text: "x = 1\nsleep()\n"}
+		})
+		main := b.Thread(timeline.Thread{PID: 7, Main: true, RunsCell: true})
+		line := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: "/tmp/ipykernel_7/1.py", Line: 2}))
+		kernel := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "run_ast_nodes", File: "/usr/lib/python3/site-packages/IPython/core/interactiveshell.py", Line: 3}))
+		b.Set(main, 0, line, timeline.StatePython, false)
+		b.Set(main, 500*ms, kernel, timeline.StatePython, false)
+		rec := b.Snapshot(500*ms + own)
+		diagnosis := diagnose.Options{}.Run(rec)
+		d, err := report.Build(rec, &diagnosis, report.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if place, ago := d.LastPlace(); !strings.HasPrefix(place, want) || (place == "") != (want == "") || want != "" && ago != own.Duration() {
+			t.Errorf("%v: %q, %v before; want %q", own.Duration(), place, ago, want)
 		}
 	}
 }
