@@ -21,7 +21,7 @@ const (
 	restGrid = 4
 	// From longTick on the time between two ticks is as a rest, though nothing is left out: the middle of it would be too late for
 	// the begin of what computes where no CPU is free, as the tick after that is late, and not the one before.
-	longTick = 5 * int64(time.Millisecond)
+	longTick = int64(20 * time.Millisecond)
 )
 
 // rest is of a process in which nothing runs: a cell that sleeps, or waits for a child or
