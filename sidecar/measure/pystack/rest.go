@@ -79,7 +79,7 @@ func (s *session) settle(before int64) int64 {
 	}
 	interval := int64(s.clock.interval)
 	sleep := s.restAfter(s.at - r.since)
-	if !resting && sleep <= interval && interval < longTick {
+	if !resting && sleep <= interval && (interval < longTick || s.descendant) { // descendants rest for longer, which it would end
 		return 1
 	}
 	if resting && r.used.ran != 0 {
@@ -94,9 +94,12 @@ func (s *session) settle(before int64) int64 {
 			return 1
 		}
 	}
-	if r.until = s.at; sleep > interval {
-		r.until += sleep
+	switch {
+	case sleep > interval:
+		r.until = s.at + sleep
 		r.until -= r.until % (sleep / restGrid)
+	case interval >= longTick && !s.descendant:
+		r.until = s.at
 	}
 	if r.whole = resting; !resting {
 		return 1
