@@ -36,10 +36,12 @@ type Sampler struct {
 	cost      time.Duration        // of reading one member once, on average
 	cpu       time.Duration        // of the thread, when the cost was last looked at
 	ticks     int                  // since
-	reads     int                  // of members, likewise
+	reads     int                  // of members that do not rest, likewise
+	looks     int                  // whether the rest of one is over, likewise
 	at        int64                // when that was
 	begun     int64                // of the sampling
 	awake     float64              // members that are read at a tick, on average: the others rest
+	resting   float64              // looks a second, of late
 }
 
 // SamplerOptions of a Sampler; the zero value is usable.
@@ -63,6 +65,8 @@ const (
 	leastTicks = 4
 	// slowest is the longest interval: beyond, stacks are no picture of what a process did.
 	slowest = 200 * time.Millisecond
+	// restingOver is the time over which the looks at those who rest are counted.
+	restingOver = 2 * slowest
 )
 
 // NewSampler makes a Sampler without processes.
@@ -224,7 +228,7 @@ func (s *Sampler) Run(ctx context.Context) {
 			worker.suit(time.Duration(s.clock.due-s.begun), s.opts.Spare)
 			continue
 		}
-		if !s.clock.sleep(ctx.Done()) {
+		if !s.clock.sleep(ctx) {
 			return
 		}
 		s.tick()
@@ -265,11 +269,16 @@ func (s *Sampler) tick() {
 	wake := int64(math.MaxInt64)
 	for _, m := range slices.Clone(s.members) {
 		if now := time.Now(); s.clock.at(now) >= m.rest.until {
+			rested := m.rest.until > 0
 			if err := m.step(now); err != nil {
 				s.drop(m, err)
 				continue
 			}
-			s.reads++
+			if rested {
+				s.looks++
+			} else {
+				s.reads++
+			}
 		}
 		wake = min(wake, m.rest.until)
 	}
@@ -277,16 +286,20 @@ func (s *Sampler) tick() {
 	now := s.clock.now()
 	s.clock.rest = min(time.Duration(max(wake-now, 0)), longestWait)
 	// What costs too much, as an import does, is over soon: the interval is then looked at more often.
-	if spent := now - s.at; spent < slowEvery || spent < upkeepEvery && (s.clock.interval <= s.opts.Interval || s.ticks < leastTicks) {
+	spent := now - s.at
+	if spent < slowEvery || spent < upkeepEvery && (s.clock.interval <= s.opts.Interval || s.ticks < leastTicks) {
 		return
 	}
 	cpu := s.clock.worker.cpu()
-	if s.reads > 0 {
-		spent := cpu - s.cpu - time.Duration(s.ticks)*wakeCost
-		s.cost = (s.cost + max(spent/time.Duration(s.reads), time.Microsecond)) / 2
+	if all := s.reads + s.looks; all > 0 {
+		used := cpu - s.cpu - time.Duration(s.ticks)*wakeCost
+		s.cost = (s.cost + max(used/time.Duration(all), time.Microsecond)) / 2
 	}
 	s.awake = float64(s.reads) / float64(s.ticks)
-	s.cpu, s.at, s.ticks, s.reads = cpu, now, 0, 0
+	// Those who rest for as long are looked at together: what they cost is spread over the rests.
+	seconds := time.Duration(spent).Seconds()
+	s.resting += (float64(s.looks)/seconds - s.resting) * min(seconds/restingOver.Seconds(), 1)
+	s.cpu, s.at, s.ticks, s.reads, s.looks = cpu, now, 0, 0, 0
 	s.pace()
 	s.clock.worker.suit(time.Duration(s.at-s.begun), s.opts.Spare)
 }
@@ -299,7 +312,8 @@ func (s *Sampler) pace() {
 	s.opts.Sharing.work(s.awake >= 1)
 	may := s.opts.Sharing.given(limit{s.opts.Budget, takenByMany})
 	share := may.now(time.Duration(s.at-s.begun), s.opts.Spare) * math.Sqrt(min(1, fullBudget/max(s.awake, 1)))
-	need := time.Duration((float64(wakeCost) + float64(s.cost)*s.awake) / share)
+	left := max(share-s.resting*s.cost.Seconds(), share/2) // by the looks at those who rest, which the interval does not change
+	need := time.Duration((float64(wakeCost) + float64(s.cost)*s.awake) / left)
 	s.clock.interval = min(max(s.opts.Interval, need), slowest)
 }
 
