@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
@@ -54,7 +52,7 @@ func (l *liveCell) look(t Tools, req *api.LiveRequest) (now *live.Now, cost time
 	defer l.mu.Unlock()
 	runtime.LockOSThread() // its clock is read
 	defer runtime.UnlockOSThread()
-	began := threadTime()
+	began := timeline.ThreadCPU()
 	if l.follower == nil {
 		l.follower = t.Follower()
 	}
@@ -63,12 +61,5 @@ func (l *liveCell) look(t Tools, req *api.LiveRequest) (now *live.Now, cost time
 		return nil, 0, err
 	}
 	look := l.follower.Look(rec, start, live.Progress{Steps: req.Steps, Total: req.TotalSteps, LastNS: req.LastStepNs})
-	return &look, threadTime() - began, nil
-}
-
-// threadTime is the CPU time of the thread that asks.
-func threadTime() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // it cannot fail for one's own thread
-	return time.Duration(t.Nano())
+	return &look, timeline.ThreadCPU() - began, nil
 }

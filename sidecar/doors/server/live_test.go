@@ -115,7 +115,7 @@ func TestALookWithoutAPresenterHasNoBundle(t *testing.T) {
 
 // burn takes as much CPU time of its thread.
 func burn(cost time.Duration) {
-	for began := threadTime(); threadTime()-began < cost; {
+	for began := timeline.ThreadCPU(); timeline.ThreadCPU()-began < cost; {
 	}
 }
 

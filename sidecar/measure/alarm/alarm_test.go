@@ -1,6 +1,7 @@
 package alarm
 
 import (
+	"context"
 	"os"
 	"runtime"
 	"strconv"
@@ -67,7 +68,7 @@ func TestAlarmsGoOffWhenWhoLeadsWakesUp(t *testing.T) {
 	if !silent(before) || !silent(after) {
 		t.Error("one goes off on its own")
 	}
-	if !l.Sleep(moment, nil) {
+	if !l.Sleep(t.Context(), moment) {
 		t.Error("the end of a sleep is taken for that of all")
 	}
 	if !soon(before) || !soon(after) {
@@ -89,7 +90,7 @@ func TestALeaderThatSleepsLongWakesUpForAlarms(t *testing.T) {
 		<-a.C
 		rang <- time.Since(began)
 	}()
-	l.Sleep(10*moment, nil)
+	l.Sleep(t.Context(), 10*moment)
 	if slept := time.Since(began); slept < 10*moment {
 		t.Errorf("it slept for %v, want %v", slept, 10*moment)
 	}
@@ -101,8 +102,9 @@ func TestALeaderThatSleepsLongWakesUpForAlarms(t *testing.T) {
 func TestAnAlarmThatIsSetMeanwhileIsHardlyLate(t *testing.T) {
 	l := leader(t)
 	defer l.End()
-	done, over := make(chan struct{}), make(chan bool)
-	go func() { over <- l.Sleep(time.Minute, done) }()
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan bool)
+	go func() { over <- l.Sleep(ctx, time.Minute) }()
 	time.Sleep(moment / 2)
 	a := New(moment)
 	defer a.Stop()
@@ -110,7 +112,7 @@ func TestAnAlarmThatIsSetMeanwhileIsHardlyLate(t *testing.T) {
 	if !soon(a) || time.Since(began) > moment+5*longest {
 		t.Errorf("it is late by %v, want at most %v", time.Since(began)-moment, longest)
 	}
-	close(done)
+	stop()
 	if <-over {
 		t.Error("it sleeps on after the end")
 	}
@@ -134,10 +136,10 @@ func TestASleepWakesUpOneThread(t *testing.T) {
 	l := leader(t)
 	defer l.End()
 	const sleeps = 200
-	l.Sleep(moment, nil)
+	l.Sleep(t.Context(), moment)
 	before := switches(t)
 	for range sleeps {
-		l.Sleep(2*time.Millisecond, nil)
+		l.Sleep(t.Context(), 2*time.Millisecond)
 	}
 	if woken := switches(t) - before; woken < sleeps || woken > 2*sleeps {
 		t.Errorf("%d sleeps woke up %d threads", sleeps, woken)

@@ -1,6 +1,7 @@
 package alarm
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -45,12 +46,12 @@ func (l *Leader) End() {
 	l.file.Close()
 }
 
-// Sleep wakes up after d, and of a longer sleep in between for alarms that have become due; false when done is closed before.
-func (l *Leader) Sleep(d time.Duration, done <-chan struct{}) bool {
+// Sleep wakes up after d, and of a longer sleep in between for alarms that have become due; false when ctx ends before.
+func (l *Leader) Sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		runtime.Gosched()
 	}
-	for end := time.Now().Add(d); !ended(done); {
+	for end := time.Now().Add(d); ctx.Err() == nil; {
 		now := time.Now()
 		all.ring(now)
 		left := end.Sub(now)
@@ -60,15 +61,6 @@ func (l *Leader) Sleep(d time.Duration, done <-chan struct{}) bool {
 		l.park(min(left, longest))
 	}
 	return false
-}
-
-func ended(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
 }
 
 // park waits for d, and lets all others go on meanwhile.

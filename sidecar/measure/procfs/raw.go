@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"os"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,17 +18,21 @@ func (f *FS) ReadShort(path string) ([]byte, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	here := unix.AT_FDCWD
-	fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(here), uintptr(unsafe.Pointer(name)), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
-	if errno != 0 {
-		return nil, &os.PathError{Op: "open", Path: path, Err: errno}
+	fd, err := retried(func() (int, error) {
+		return result(unix.RawSyscall6(unix.SYS_OPENAT, uintptr(here), uintptr(unsafe.Pointer(name)), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0))
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
+	defer unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 	if len(f.buf) == 0 {
 		f.buf = make([]byte, 4096)
 	}
-	n, _, errno := unix.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&f.buf[0])), uintptr(len(f.buf)))
-	if errno != 0 {
-		return nil, &os.PathError{Op: "read", Path: path, Err: errno}
+	n, err := retried(func() (int, error) {
+		return result(unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&f.buf[0])), uintptr(len(f.buf))))
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "read", Path: path, Err: err}
 	}
 	return f.buf[:n], nil
 }
@@ -39,8 +44,12 @@ func Readlink(path string, into []byte) (int, error) {
 		return 0, err
 	}
 	here := unix.AT_FDCWD
-	n, _, errno := unix.RawSyscall6(unix.SYS_READLINKAT, uintptr(here), uintptr(unsafe.Pointer(name)),
-		uintptr(unsafe.Pointer(unsafe.SliceData(into))), uintptr(len(into)), 0, 0)
+	return result(unix.RawSyscall6(unix.SYS_READLINKAT, uintptr(here), uintptr(unsafe.Pointer(name)),
+		uintptr(unsafe.Pointer(unsafe.SliceData(into))), uintptr(len(into)), 0, 0))
+}
+
+// result is that of a raw system call, as that of any other.
+func result(n, _ uintptr, errno syscall.Errno) (int, error) {
 	if errno != 0 {
 		return 0, errno
 	}

@@ -1,6 +1,7 @@
 package pystack
 
 import (
+	"context"
 	"math/rand/v2"
 	"runtime"
 	"time"
@@ -73,25 +74,16 @@ func (c *clock) next(now int64) (missed int64) {
 	return missed
 }
 
-// sleep waits for the tick that is due; false when done is closed before.
-func (c *clock) sleep(done <-chan struct{}) bool {
+// sleep waits for the tick that is due; false when ctx ends before.
+func (c *clock) sleep(ctx context.Context) bool {
 	switch {
 	case c.worker.is == alone && c.interval < continuous:
 	case c.worker.is != alone || c.interval >= longSleep:
-		return c.worker.wait(time.Duration(c.due-c.now()), done)
+		return c.worker.wait(ctx, time.Duration(c.due-c.now()))
 	default:
 		sleepUntil(c.due)
 	}
-	return !ended(done)
-}
-
-func ended(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
+	return ctx.Err() == nil
 }
 
 // sleepUntil sleeps until CLOCK_MONOTONIC has come to at.

@@ -19,7 +19,7 @@ const (
 	// restGrid is the part of a rest to which its end is rounded down, so that those who rest
 	// for as long wake the sampler together.
 	restGrid = 4
-	// From longTick on the time between two ticks is as a rest, though nothing is left out: the middle of it would be too late for
+	// From longTick on the time between two ticks of the target is as a rest, though nothing is left out: the middle of it would be too late for
 	// the begin of what computes where no CPU is free, as the tick after that is late, and not the one before.
 	longTick = int64(20 * time.Millisecond)
 )
@@ -79,7 +79,8 @@ func (s *session) settle(before int64) int64 {
 	}
 	interval := int64(s.clock.interval)
 	sleep := s.restAfter(s.at - r.since)
-	if !resting && sleep <= interval && (interval < longTick || s.descendant) { // descendants rest for longer, which it would end
+	distant := interval >= longTick && !s.descendant // a descendant's would end the longer rest that it has
+	if !resting && sleep <= interval && !distant {
 		return 1
 	}
 	if resting && r.used.ran != 0 {
@@ -98,7 +99,7 @@ func (s *session) settle(before int64) int64 {
 	case sleep > interval:
 		r.until = s.at + sleep
 		r.until -= r.until % (sleep / restGrid)
-	case interval >= longTick && !s.descendant:
+	case distant:
 		r.until = s.at
 	}
 	if r.whole = resting; !resting {

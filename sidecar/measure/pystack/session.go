@@ -141,9 +141,8 @@ func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *sess
 
 func (s *session) run(ctx context.Context) error {
 	worker := s.clock.worker
-	done := ctx.Done()
 	for {
-		if !s.clock.sleep(done) {
+		if !s.clock.sleep(ctx) {
 			return nil
 		}
 		if err := s.step(time.Now()); err != nil {

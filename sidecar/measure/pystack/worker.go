@@ -1,6 +1,7 @@
 package pystack
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"time"
@@ -100,21 +101,21 @@ func (w *worker) missed(ticks, at int64) {
 	}
 }
 
-// wait sleeps, and lets all others go on; false when done is closed before.
-func (w *worker) wait(length time.Duration, done <-chan struct{}) bool {
+// wait sleeps, and lets all others go on; false when ctx ends before.
+func (w *worker) wait(ctx context.Context, length time.Duration) bool {
 	if w.is != alone {
 		w.leave()
 		defer w.back()
 	}
 	if w.leader != nil {
-		return w.leader.Sleep(length, done)
+		return w.leader.Sleep(ctx, length)
 	}
 	w.alarm.Reset(length)
 	select {
-	case <-done:
+	case <-ctx.Done():
 		return false
 	case <-w.alarm.C:
-		return !ended(done)
+		return ctx.Err() == nil
 	}
 }
 

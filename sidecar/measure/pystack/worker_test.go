@@ -85,14 +85,14 @@ func TestWorkersSleepAndAllOthersGoOn(t *testing.T) {
 		c := newClock(w, interval)
 		began, before := time.Now(), w.cpu()
 		for range ticks {
-			if !c.sleep(ctx.Done()) {
+			if !c.sleep(ctx) {
 				t.Fatalf("%d: the end of a sleep is taken for that of all", is)
 			}
 			c.next(c.now())
 		}
 		passed, used := time.Since(began), w.cpu()-before
 		stop()
-		if c.sleep(ctx.Done()) {
+		if c.sleep(ctx) {
 			t.Errorf("%d: it sleeps on after the end", is)
 		}
 		w.end()

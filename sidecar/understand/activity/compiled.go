@@ -146,7 +146,7 @@ func (s *Stacks) waitsForCompiled() bool {
 // callsByName reports whether a line calls a step by its name.
 func (s *Stacks) callsByName(named map[string]origin.Phase) bool {
 	for i, n := range s.Rec.Nodes {
-		if int(n.Frame) >= len(s.facts) {
+		if i == 0 || int(n.Frame) >= len(s.facts) {
 			continue
 		}
 		if phase, _ := s.calledByName(timeline.NodeID(i), named); phase == origin.CompiledStep {

@@ -26,6 +26,12 @@ var moves = regexp.MustCompile(`\.(to|cuda)\(`)
 // show is in no stretch.
 func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 	phases := s.nodePhases()
+	trains := func(span timeline.Span) bool {
+		return int(span.Node) < len(phases) && span.End > span.Start && begins(phases[span.Node])
+	}
+	if !slices.ContainsFunc(t.Spans, trains) {
+		return nil
+	}
 	var list []PhaseStretch
 	var steps []string
 	calls := s.optimizerCalls(t.Process)
@@ -46,9 +52,6 @@ func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
 			phase = origin.OtherPhase
 		}
 		list = followed(list, PhaseStretch{span.Start, span.End, phase, steps != nil && steps[span.Node] != ""})
-	}
-	if !begun {
-		return nil
 	}
 	list = exactly(list, calls, 2*timeline.Nanos(s.ReadEvery(t.Process)))
 	if s.byTurns {

@@ -522,7 +522,7 @@ func (e *evidence) own(list []activity.Actor) []activity.Actor {
 func amongst(actors, others []activity.Actor) []activity.Actor {
 	var list []activity.Actor
 	for _, a := range actors {
-		if slices.ContainsFunc(others, func(o activity.Actor) bool { return o.Place == a.Place && o.Cause == a.Cause }) {
+		if slices.ContainsFunc(others, func(o activity.Actor) bool { return alike(o, a) }) {
 			list = append(list, a)
 		}
 	}
@@ -532,9 +532,12 @@ func amongst(actors, others []activity.Actor) []activity.Actor {
 	return list
 }
 
+// alike reports whether two actors did the same.
+func alike(a, b activity.Actor) bool { return a.Place == b.Place && a.Cause == b.Cause }
+
 // isOneOf reports whether a thread is one of several that did the same, as those of a pool, which are waited for one by one.
 func isOneOf(actors []activity.Actor, a activity.Actor) bool {
-	return len(actors) > 0 && actors[0].Count > 1 && actors[0].Place == a.Place && actors[0].Cause == a.Cause
+	return len(actors) > 0 && actors[0].Count > 1 && alike(actors[0], a)
 }
 
 // delays reports whether a thread that does this waits for nothing that another thread of the program does.
