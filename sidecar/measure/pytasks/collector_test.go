@@ -88,7 +88,7 @@ func recordClocked(t *retry.Attempt, python truth.Interpreter) (*timeline.Record
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
-		(&Collector{Current: func() *pystack.Process { return p }}).Collect(ctx, b)
+		(&Collector{Sources: func() []Source { return []Source{{0, p}} }}).Collect(ctx, b)
 		close(done)
 	}()
 	time.Sleep(100 * time.Millisecond)
@@ -141,18 +141,19 @@ func covered(changes []change) (seconds float64) {
 
 // Reading costs the budget on average: what was saved is spent at once, what is owed is waited for.
 func TestReadingKeepsItsBudget(t *testing.T) {
-	s := &series{}
+	p := &purse{}
 	now, spent := int64(time.Hour), time.Duration(0)
 	for _, cost := range []time.Duration{4 * time.Millisecond, 4 * time.Millisecond, 4 * time.Millisecond} {
-		if wait := s.spend(cost, now); wait != 0 {
-			t.Errorf("the first reads wait for %v", wait)
+		if p.spend(cost, now, budget); p.due(budget) > now {
+			t.Errorf("the first reads wait for %v", time.Duration(p.due(budget)-now))
 		}
 		spent += cost
 		now += int64(readEvery)
 	}
 	begun := now
 	for range 200 {
-		now += int64(max(s.spend(20*time.Millisecond, now), readEvery))
+		p.spend(20*time.Millisecond, now, budget)
+		now = max(p.due(budget), now+int64(readEvery))
 		spent += 20 * time.Millisecond
 	}
 	if most := burst + time.Duration(budget*float64(now-begun)) + 20*time.Millisecond; spent > most || spent < most*9/10 {
