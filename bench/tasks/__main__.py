@@ -8,6 +8,7 @@ at once within 5 %. The exit code is 1 where that is not so.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+PROFILER = os.environ.get("OMNI_PERF_BINARY", str(ROOT / ".venv/bin/omni-perf"))
 PROGRAMS = HERE / "programs.py"
 SECONDS, AT_ONCE = 0.03, 0.05
 ATTEMPTS = 3
@@ -50,7 +52,7 @@ def run(python: str, name: str, folder: Path) -> list[tuple[str, float, float, f
     shutil.copy(HERE / "library" / "clocks.py", library)
     report, clocks = folder / "report.json", folder / "clocks.json"
     subprocess.run(
-        [ROOT / ".venv/bin/omni-perf", "run", "--interpreter", python, "-o", report, PROGRAMS, name, clocks],
+        [PROFILER, "run", "--interpreter", python, "-o", report, PROGRAMS, name, clocks],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(library)},
         check=True,
         capture_output=True,
