@@ -26,7 +26,7 @@ const (
 	quietReads = 4                     // … which this many reads in a row show
 	calmAfter  = 5 * time.Second       // they have not changed for so long
 	calmEvery  = 200 * time.Millisecond
-	lookEvery  = 50 * time.Millisecond // while asyncio is not imported, or cannot be read
+	lookEvery  = 50 * time.Millisecond // while nothing that has event loops is imported, or it cannot be read
 	budget     = 0.03
 	burst      = 15 * time.Millisecond
 	// describeEvery is how often the recording's own account is brought up to date.
@@ -79,7 +79,6 @@ type series struct {
 	accounted int64  // when the recording's account was brought up to date
 	shown     timeline.TaskReading
 	spent     time.Duration // CPU time of all ticks
-	noted     bool
 }
 
 // where has tasks by their stacks: how many there are, and how many awaits have begun since the read before.
@@ -212,14 +211,8 @@ func (s *series) calm(at int64) time.Duration {
 // failed ends what is known of the tasks if they could not be read.
 func (s *series) failed(err error) time.Duration {
 	switch {
-	case errors.Is(err, ErrNoAsyncio):
 	case errors.Is(err, errTorn), errors.Is(err, cpython.ErrUnmapped):
 		return readEvery // it changed under the read: the next one shows more
-	case errors.Is(err, ErrUnknownLists):
-		if !s.noted {
-			s.noted = true
-			s.sink.Note(timeline.NoteUnavailable, "tasks of event loops", err.Error())
-		}
 	}
 	s.lose()
 	return lookEvery
@@ -291,6 +284,9 @@ func (s *series) count(snapshot *Snapshot) {
 		s.reading.Reads++
 	}
 	s.reading.Lost += int64(snapshot.Lost)
+	for _, err := range snapshot.Unread {
+		s.sink.Note(timeline.NoteUnavailable, "tasks of event loops", err.Error())
+	}
 	s.reading.Most = max(s.reading.Most, len(snapshot.Tasks))
 }
 

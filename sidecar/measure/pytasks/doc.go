@@ -9,6 +9,6 @@
 //
 // Nothing is stopped or injected: a snapshot is read twice, and of each chain the part
 // from the task's own coroutine on is kept on which both reads agree (chain.go). What a
-// Python-only task class or another library's loop does is not looked into, nor is who
-// will set a future that no task belongs to.
+// Python-only task class does is not looked into, nor is who will set a future that no task
+// belongs to; of loops of other libraries a Snapshot says that they run (others.go).
 package pytasks

@@ -1,6 +1,8 @@
 package pytasks
 
 import (
+	"errors"
+
 	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 )
@@ -44,6 +46,8 @@ type Frame struct {
 type Snapshot struct {
 	Tasks []Task // they and their Frames are used again by the next read
 	Lost  int    // tasks of which nothing could be read that is sure
+	// Unread says of loops that run why their tasks are not read.
+	Unread []error
 }
 
 // Wake makes those ready whose sleep has ended by a time, and reports whether there are any.
@@ -82,8 +86,9 @@ type Reader struct {
 	pid          int
 
 	found    *found
-	failures int    // to list the tasks, in a row
-	modules  uint64 // sys.modules had so many when asyncio was not among them
+	failures int // to list the tasks, in a row
+	modules  modules
+	locals   map[string]uint64 // of other libraries: the threading.local that their loops are found by
 	batch    batch
 	again    batch // of the second read
 	nodes    []uint64
@@ -107,7 +112,7 @@ func newReader(mem cpython.Memory, l *cpython.Layout, runtime uint64, asyncioDeb
 	return &Reader{
 		mem: mem, l: l, objects: cpython.NewObjects(mem, l), runtime: runtime, asyncioDebug: asyncioDebug,
 		batch: batch{mem: mem}, again: batch{mem: mem},
-		kinds: make(map[uint64]kind), codes: make(map[uint64]*code), names: make(map[uint64]name), wakes: make(map[uint64]int64),
+		kinds: make(map[uint64]kind), codes: make(map[uint64]*code), names: make(map[uint64]name), wakes: make(map[uint64]int64), locals: make(map[string]uint64),
 	}
 }
 
@@ -120,33 +125,55 @@ const (
 	maxNameSize = 128 // characters
 )
 
-// Read reads all tasks of the loops that run. ErrNoAsyncio says that asyncio is not
-// imported so far.
-func (r *Reader) Read() (Snapshot, error) {
+// Read reads all tasks of the loops that run. ErrNoLoops says that nothing that has event loops is imported so far.
+func (r *Reader) Read() (s Snapshot, err error) {
+	if err := r.readModules(); err != nil {
+		return Snapshot{}, err
+	}
+	s.Lost, err = r.readAsyncio()
+	switch {
+	case errors.Is(err, errNoAsyncio):
+		if r.tasks = r.tasks[:0]; len(r.modules.at) == 0 {
+			return Snapshot{}, ErrNoLoops
+		}
+	case errors.Is(err, ErrUnknownLists):
+		r.tasks = r.tasks[:0]
+		s.Unread = append(s.Unread, err)
+	case err != nil:
+		return Snapshot{}, err
+	}
+	unread, err := r.readOthers()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	s.Tasks, s.Unread = r.tasks, append(s.Unread, unread...)
+	return s, nil
+}
+
+// readAsyncio reads the tasks of asyncio's loops.
+func (r *Reader) readAsyncio() (lost int, err error) {
 	if r.found == nil {
 		f, err := r.find()
 		if err != nil {
-			return Snapshot{}, err
+			return 0, err
 		}
 		r.found = f
 	}
 	addrs, running, err := r.list(r.found)
 	if err != nil {
 		if r.failures++; r.failures > maxFailures {
-			r.found, r.failures = nil, 0
+			r.found, r.failures, r.modules = nil, 0, modules{} // all of it is looked for again
 		}
-		return Snapshot{}, err
+		return 0, err
 	}
 	r.failures = 0
 	if r.tasks = r.tasks[:0]; len(addrs) == 0 {
-		return Snapshot{}, nil
+		return 0, nil
 	}
-	lost, err := r.readTasks(addrs, running)
-	if err != nil {
-		return Snapshot{}, err
+	if lost, err = r.readTasks(addrs, running); err == nil {
+		r.joinAwaiters()
 	}
-	r.joinAwaiters()
-	return Snapshot{Tasks: r.tasks, Lost: lost}, nil
+	return lost, err
 }
 
 // readTasks reads the task objects, twice, and their chains.

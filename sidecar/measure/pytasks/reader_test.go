@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -29,7 +30,25 @@ func eachVersion(t *testing.T, test func(*testing.T, truth.Interpreter)) {
 // start runs a program until the test ends; the program has printed line by then.
 func start(t testing.TB, python truth.Interpreter, args ...string) (pid int, line string) {
 	t.Helper()
-	target := exec.Command(python.Path, args...)
+	target := startSteps(t, python.Path, args...)
+	return target.pid, target.next()
+}
+
+// steps is a program that prints a line, waits for one, and goes on.
+type steps struct {
+	t     testing.TB
+	pid   int
+	in    io.Writer
+	lines *bufio.Reader
+	err   *strings.Builder
+	begun bool
+	wait  func() error
+}
+
+// startSteps runs a program until the test ends.
+func startSteps(t testing.TB, python string, args ...string) *steps {
+	t.Helper()
+	target := exec.Command(python, args...)
 	in, err := target.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -48,11 +67,24 @@ func start(t testing.TB, python truth.Interpreter, args ...string) (pid int, lin
 		_ = target.Process.Kill()
 		_ = target.Wait()
 	})
-	if line, err = bufio.NewReader(out).ReadString('\n'); err != nil {
-		_ = target.Wait()
-		t.Fatalf("the program ended: %v\n%s", err, stderr)
+	return &steps{t: t, pid: target.Process.Pid, in: in, lines: bufio.NewReader(out), err: stderr, wait: target.Wait}
+}
+
+// next lets the program go on, but for the first time, and returns the line that it prints then.
+func (s *steps) next() string {
+	s.t.Helper()
+	if s.begun {
+		if _, err := io.WriteString(s.in, "\n"); err != nil {
+			s.t.Fatal(err)
+		}
 	}
-	return target.Process.Pid, line
+	s.begun = true
+	line, err := s.lines.ReadString('\n')
+	if err != nil {
+		_ = s.wait()
+		s.t.Fatalf("the program ended: %v\n%s", err, s.err)
+	}
+	return strings.TrimSpace(line)
 }
 
 func open(t testing.TB, pid int) *Reader {
