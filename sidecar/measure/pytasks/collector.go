@@ -90,6 +90,7 @@ type await struct {
 	node   timeline.NodeID
 	waiter uint64
 	wake   int64
+	turns  uint32
 }
 
 // kindOfAwait is what a task that does not run waits for.
@@ -266,7 +267,7 @@ func (s *series) take(snapshot *Snapshot, at int64) {
 		}
 		node, w := s.node(t.Frames), s.now[kindOfAwait(t)]
 		w.tasks[node]++
-		now := await{node, t.Waiter, t.Wake}
+		now := await{node, t.Waiter, t.Wake, t.Turns}
 		if s.awaits[t.Addr] = now; before[t.Addr] != now {
 			w.begun[node]++
 		}

@@ -1,6 +1,7 @@
 package pytasks
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
@@ -8,26 +9,45 @@ import (
 
 // other is a library with event loops of its own. A variable of a module, a threading.local, has what runs in a thread
 // under a name: nothing, or None, where no loop runs.
-type other struct{ name, module, variable, runs string }
-
-var others = []other{
-	{"trio", "trio._core._run", "GLOBAL_RUN_CONTEXT", "runner"},
-	{"curio", "curio.meta", "_locals", "kernel"},
+type other struct {
+	name, module, variable, runs string
+	read                         func(r *Reader, runs uint64) (lost int, err error) // nil: its tasks are not read
 }
 
-// readOthers reads the tasks of other libraries' loops, and returns why those of loops that run are not read.
-func (r *Reader) readOthers() (unread []error, err error) {
+var others = []other{
+	{"trio", "trio._core._run", "GLOBAL_RUN_CONTEXT", "runner", (*Reader).readTrio},
+	{"curio", "curio.meta", "_locals", "kernel", nil},
+}
+
+// readOthers reads the tasks of other libraries' loops, and says why those of loops that run are not read.
+func (r *Reader) readOthers(s *Snapshot) error {
 	for i := range others {
 		o := &others[i]
 		loops, err := r.loopsOf(o)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if len(loops) > 0 {
-			unread = append(unread, fmt.Errorf("those of %s, whose loop ran, are not read", o.name))
+		if len(loops) == 0 {
+			continue
+		}
+		if o.read == nil {
+			s.Unread = append(s.Unread, fmt.Errorf("those of %s, whose loop ran, are not read", o.name))
+			continue
+		}
+		for _, loop := range loops {
+			lost, err := o.read(r, loop)
+			if err == nil {
+				s.Lost += lost
+				r.torn = 0
+				continue
+			}
+			if r.torn++; r.torn <= maxFailures && !errors.Is(err, errTrio) {
+				return err
+			}
+			s.Unread = append(s.Unread, fmt.Errorf("those of %s, whose loop ran, are not read: %w", o.name, err))
 		}
 	}
-	return unread, nil
+	return nil
 }
 
 // loopsOf returns what runs a library's tasks, of each thread in which one does.

@@ -1,4 +1,4 @@
-"""A loop that is found as curio's is, which is not imported at first; each line read goes one step on."""
+"""Loops that are found as curio's and trio's are, and are neither; each line read goes one step on."""
 
 import asyncio
 import sys
@@ -11,15 +11,19 @@ def step(done):
     sys.stdin.readline()
 
 
-def of_curio():
-    meta = types.ModuleType("curio.meta")
-    sys.modules[meta.__name__] = meta
+def others():
+    curio, trio = types.ModuleType("curio.meta"), types.ModuleType("trio._core._run")
+    for module in curio, trio:
+        sys.modules[module.__name__] = module
     step("being imported")
-    meta._locals = threading.local()
+    curio._locals = threading.local()
+    trio.GLOBAL_RUN_CONTEXT = type("RunContext", (threading.local,), {})()
     step("imported")
-    meta._locals.kernel = object()
+    curio._locals.kernel = object()
+    trio.GLOBAL_RUN_CONTEXT.runner = type("Runner", (), {"__slots__": ("tasks_elsewhere",)})()
     step("runs")
-    meta._locals.kernel = None
+    curio._locals.kernel = None
+    trio.GLOBAL_RUN_CONTEXT.__dict__.clear()
     step("ended")
 
 
@@ -30,7 +34,7 @@ async def sleeps():
 async def of_asyncio():
     task = asyncio.create_task(sleeps(), name="sleeps")
     await asyncio.sleep(0)
-    await asyncio.to_thread(of_curio)
+    await asyncio.to_thread(others)
     task.cancel()
 
 
