@@ -93,6 +93,13 @@ type await struct {
 	turns  uint32
 }
 
+func awaitOf(t *Task, node timeline.NodeID) await {
+	if t.Turns > 0 { // and a deadline of trio's that has passed is taken off before the task goes on
+		return await{node: node, turns: t.Turns}
+	}
+	return await{node: node, waiter: t.Waiter, wake: t.Wake}
+}
+
 // kindOfAwait is what a task that does not run waits for.
 func kindOfAwait(t *Task) timeline.AwaitKind {
 	switch {
@@ -267,7 +274,7 @@ func (s *series) take(snapshot *Snapshot, at int64) {
 		}
 		node, w := s.node(t.Frames), s.now[kindOfAwait(t)]
 		w.tasks[node]++
-		now := await{node, t.Waiter, t.Wake, t.Turns}
+		now := awaitOf(t, node)
 		if s.awaits[t.Addr] = now; before[t.Addr] != now {
 			w.begun[node]++
 		}

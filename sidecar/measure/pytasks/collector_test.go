@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
@@ -138,6 +139,26 @@ func covered(changes []change) (seconds float64) {
 		}
 	}
 	return seconds
+}
+
+// An await of trio's goes on while its deadline passes, and another begins with the next turn.
+func TestAwaitsOfTrioAreCountedByTurns(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	s := &series{c: &Collector{}, sink: b, nodes: make(map[nodeKey]timeline.NodeID), awaits: make(map[uint64]await)}
+	for range timeline.AwaitKinds() {
+		s.now = append(s.now, where{make(map[timeline.NodeID]int), make(map[timeline.NodeID]int)})
+	}
+	code := &cpython.Code{Function: "fetch", File: "app.py", FirstLine: 1}
+	const ms = int64(time.Millisecond)
+	for i, task := range []Task{{Turns: 1, Wake: 15 * ms}, {Turns: 1, Wake: 15 * ms}, {Turns: 1}, {Turns: 2, Wake: 35 * ms}, {Turns: 2, Wake: 35 * ms}} {
+		task.Addr, task.Frames = 8, []Frame{{Code: code, Line: 2}}
+		s.take(&Snapshot{Tasks: []Task{task}}, int64(1+5*i)*ms)
+	}
+	s.put(25 * ms)
+	rec := b.Snapshot(timeline.Nanos(30 * ms))
+	if len(rec.Awaits) != 1 || len(rec.Awaits[0].Windows) != 1 || rec.Awaits[0].Windows[0].Begun != 2 {
+		t.Errorf("%+v, want two awaits", rec.Awaits)
+	}
 }
 
 // Reading costs the budget on average: what was saved is spent at once, what is owed is waited for.
