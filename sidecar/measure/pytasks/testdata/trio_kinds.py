@@ -1,6 +1,7 @@
 """Tasks of trio that wait in every way there is; prints what trio itself says of each, then waits."""
 
 import contextlib
+import gc
 import json
 import sys
 import threading
@@ -8,6 +9,7 @@ import time
 import types
 
 import trio
+import trio.testing
 
 
 async def leaf():
@@ -101,10 +103,11 @@ async def shielded():
         await trio.sleep_forever()
 
 
+SUSPENDED = {"coroutine", "generator", "async_generator", "async_generator_asend", "async_generator_athrow"}
+
+
 def walk(coroutine):
     """Return the functions and lines that a coroutine is suspended in, by its own attributes."""
-    import gc
-
     while coroutine is not None:
         for letter in "cr", "gi", "ag":
             if frame := getattr(coroutine, letter + "_frame", None):
@@ -112,8 +115,7 @@ def walk(coroutine):
                 coroutine = getattr(coroutine, "gi_yieldfrom" if letter == "gi" else letter + "_await")
                 break
         else:
-            inside = [o for o in gc.get_referents(coroutine) if hasattr(o, "cr_frame") or hasattr(o, "gi_frame") or hasattr(o, "ag_frame") or "async_generator" in type(o).__name__]
-            coroutine = inside[0] if inside else None
+            coroutine = next((o for o in gc.get_referents(coroutine) if type(o).__name__ in SUSPENDED), None)
 
 
 def say(names):
@@ -142,10 +144,23 @@ async def main():
     threading.Thread(target=trio.run, args=(elsewhere, names, ready), daemon=True).start()
     ready.wait()
     lock = trio.Lock()
-    send, receive = trio.open_memory_channel(0)
+    _send, receive = trio.open_memory_channel(0)
     one, _other = trio.socket.socketpair()
     async with trio.open_nursery() as nursery:
-        for function in (nested, groups, parks, times_out, in_a_thread, iterates, next_of, by_await, by_generator, enters, shielded, leaf):
+        for function in (
+            nested,
+            groups,
+            parks,
+            times_out,
+            in_a_thread,
+            iterates,
+            next_of,
+            by_await,
+            by_generator,
+            enters,
+            shielded,
+            leaf,
+        ):
             nursery.start_soon(function, name=function.__name__)
         for number in range(3):
             nursery.start_soon(locked, lock, name=f"locked-{number}")
@@ -157,7 +172,5 @@ async def main():
         print(json.dumps(names[0] + names[1]), flush=True)
         sys.stdin.readline()
 
-
-import trio.testing  # noqa: E402
 
 trio.run(main)
