@@ -26,7 +26,7 @@ const (
 	quietReads = 4                     // … which this many reads in a row show
 	calmAfter  = 5 * time.Second       // they have not changed for so long
 	calmEvery  = 200 * time.Millisecond
-	lookEvery  = 50 * time.Millisecond // while asyncio is not imported, or cannot be read
+	lookEvery  = 50 * time.Millisecond // while nothing that has event loops is imported, or it cannot be read
 	budget     = 0.03
 	burst      = 15 * time.Millisecond
 	// describeEvery is how often the recording's own account is brought up to date.
@@ -79,7 +79,6 @@ type series struct {
 	accounted int64  // when the recording's account was brought up to date
 	shown     timeline.TaskReading
 	spent     time.Duration // CPU time of all ticks
-	noted     bool
 }
 
 // where has tasks by their stacks: how many there are, and how many awaits have begun since the read before.
@@ -91,6 +90,14 @@ type await struct {
 	node   timeline.NodeID
 	waiter uint64
 	wake   int64
+	turns  uint32
+}
+
+func awaitOf(t *Task, node timeline.NodeID) await {
+	if t.Turns > 0 { // and a deadline of trio's that has passed is taken off before the task goes on
+		return await{node: node, turns: t.Turns}
+	}
+	return await{node: node, waiter: t.Waiter, wake: t.Wake}
 }
 
 // kindOfAwait is what a task that does not run waits for.
@@ -212,14 +219,8 @@ func (s *series) calm(at int64) time.Duration {
 // failed ends what is known of the tasks if they could not be read.
 func (s *series) failed(err error) time.Duration {
 	switch {
-	case errors.Is(err, ErrNoAsyncio):
 	case errors.Is(err, errTorn), errors.Is(err, cpython.ErrUnmapped):
 		return readEvery // it changed under the read: the next one shows more
-	case errors.Is(err, ErrUnknownLists):
-		if !s.noted {
-			s.noted = true
-			s.sink.Note(timeline.NoteUnavailable, "tasks of event loops", err.Error())
-		}
 	}
 	s.lose()
 	return lookEvery
@@ -273,7 +274,7 @@ func (s *series) take(snapshot *Snapshot, at int64) {
 		}
 		node, w := s.node(t.Frames), s.now[kindOfAwait(t)]
 		w.tasks[node]++
-		now := await{node, t.Waiter, t.Wake}
+		now := awaitOf(t, node)
 		if s.awaits[t.Addr] = now; before[t.Addr] != now {
 			w.begun[node]++
 		}
@@ -291,6 +292,9 @@ func (s *series) count(snapshot *Snapshot) {
 		s.reading.Reads++
 	}
 	s.reading.Lost += int64(snapshot.Lost)
+	for _, err := range snapshot.Unread {
+		s.sink.Note(timeline.NoteUnavailable, "tasks of event loops", err.Error())
+	}
 	s.reading.Most = max(s.reading.Most, len(snapshot.Tasks))
 }
 
