@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // prepositions of system calls; of the others it is "of".
@@ -31,8 +32,11 @@ func BlockedOn(call, kind, object string) string {
 		}
 		return "lock held by '" + object + "'"
 	case timeline.ObjectThread:
-		if object == "" {
+		switch object {
+		case "":
 			return "end of a thread"
+		case activity.SeveralThreads:
+			return "end of threads"
 		}
 		return "end of thread '" + object + "'"
 	case timeline.ObjectFuture:
