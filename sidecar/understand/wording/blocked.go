@@ -12,11 +12,11 @@ var prepositions = map[string]string{
 	"read": "from", "recv": "from", "write": "to", "send": "to", "sendfile": "to", "connect": "to", "accept": "at", "ioctl": "on",
 }
 
-// queues are what calls of a queue.Queue wait for.
+// queues are what calls of a queue wait for.
 var queues = map[string]string{
-	"get":  "queue.Queue.get: the queue is empty",
-	"put":  "queue.Queue.put: the queue is full",
-	"join": "queue.Queue.join: not all items are done",
+	"get":  "it is empty",
+	"put":  "it is full",
+	"join": "not all items are done",
 }
 
 // BlockedOn is what a thread waited for in a system call: "recv from 10.0.0.5:5432 (PostgreSQL)", "fsync of ~/ckpt.pt";
@@ -56,7 +56,11 @@ func BlockedOn(call, kind, object string) string {
 	case timeline.ObjectBarrier:
 		return "other threads at a Barrier"
 	case timeline.ObjectQueue:
-		return cmp.Or(queues[call], call+" of a queue.Queue")
+		object = cmp.Or(object, "queue.Queue")
+		if why := queues[call]; why != "" {
+			return object + "." + call + ": " + why
+		}
+		return call + " of a " + object
 	case timeline.ObjectProcess:
 		if object == "" {
 			return "end of a child process"
