@@ -98,12 +98,12 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 	turns := make(map[turn][]*Blocked)
 	for _, sum := range sums {
 		object := rec.Objects[sum.Object]
-		if !object.IsOfThread() || sum.Holder.Place.Line == 0 {
+		if !object.IsOfThread() || object.Holder < 0 || int(object.Holder) >= len(rec.Threads) {
 			out = append(out, *sum)
 			continue
 		}
 		t := turn{kind: object.Kind, process: sum.Process, place: sum.Place, held: sum.Holder.Place}
-		if object.Kind == timeline.ObjectThread { // whose end it was is what the row says
+		if object.Kind == timeline.ObjectThread || t.held.Line == 0 { // which thread it was is what the row says
 			t.name = shortName(rec.Threads[object.Holder].Name, 1)
 		}
 		turns[t] = append(turns[t], sum)
@@ -177,7 +177,7 @@ type turn struct {
 	kind        timeline.ObjectKind
 	process     int
 	place, held Place
-	name        string // of a thread that was to end, without its number
+	name        string // of a thread that was to end, or whose line is not known, without its number
 }
 
 // SeveralThreads is in place of the names of threads that have nothing in common.

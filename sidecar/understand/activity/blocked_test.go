@@ -160,6 +160,25 @@ func TestALockThatThreadsHaveInTurnIsOneRow(t *testing.T) {
 	}
 }
 
+// What threads of a pool compute in a library alone, as those of read_csv, has no line of the user's own: it is one row all the same.
+func TestWhatALibrarysPoolComputesIsOneRow(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	b, line := aProgram()
+	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
+	library := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "read", File: "/v/lib/python3.12/site-packages/lib.py", Line: 9}))
+	for i, name := range []string{"ThreadPoolExecutor-0_0", "ThreadPoolExecutor-0_1", "writer"} {
+		id := b.Thread(timeline.Thread{PID: 7, NativeID: 8 + i, Name: name, OnCPU: -1})
+		b.Set(id, 0, library, timeline.StateNative, false)
+		b.Set(main, timeline.Nanos(i)*20*ms, line(4), timeline.StateWaiting, false)
+		b.SetWait(main, timeline.Nanos(i)*20*ms, timeline.WaitLock, b.Object(timeline.Object{Call: "result", Kind: timeline.ObjectFuture, Holder: id}))
+	}
+	rec := b.Snapshot(60 * ms)
+	got := BlockedOn(rec, func(*timeline.Thread) int { return 0 }, func(id timeline.FrameID) bool { return rec.Frames[id].File == "/u/a.py" })
+	if len(got) != 2 || got[0].Threads != "ThreadPoolExecutor-0" || got[0].Time != 40*ms || got[1].Threads != "" {
+		t.Errorf("%+v, want one row of the pool and one of another thread", got)
+	}
+}
+
 // Threads of one kind are joined one after the other: their ends are one row, and short as each of them is, together they are what
 // was waited for longest.
 func TestTheEndsOfThreadsOfOneKindAreOneRow(t *testing.T) {
