@@ -172,7 +172,10 @@ func (s LastStack) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, the innermost call first:\n", words.Clean(s.Thread, words.MaxName))
 	for _, f := range s.Frames {
-		line := fmt.Sprintf("  %s:%d, %s", words.ShortFile(f.File), f.Line, words.Clean(f.Function, words.MaxName))
+		line := "  " + words.Clean(f.Function, words.MaxName)
+		if f.Line > 0 { // else it is in place of frames that were left out
+			line = fmt.Sprintf("  %s:%d, %s", words.ShortFile(f.File), f.Line, words.Clean(f.Function, words.MaxName))
+		}
 		if f.Text != "" {
 			line += ": " + words.Clean(f.Text, words.MaxName)
 		}

@@ -91,3 +91,13 @@ func TestTheLineOfTheThreadThatCrashed(t *testing.T) {
 		}
 	}
 }
+
+func TestFramesThatWereLeftOutHaveNoLine(t *testing.T) {
+	s := report.LastStack{Thread: "MainThread", Frames: []report.LastFrame{
+		{Function: "f", File: "/u/a.py", Line: 3, Times: 150}, {Function: "… about 20000 frames, most of f", File: "/u/a.py"}, {Function: "g", File: "/u/a.py", Line: 9, Text: "f(x)"},
+	}}
+	want := "MainThread, the innermost call first:\n  a.py:3, f (150 times one above the other)\n  … about 20000 frames, most of f\n  a.py:9, g: f(x)\n"
+	if got := s.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
