@@ -246,6 +246,35 @@ func TestAThreadThatStandsStillIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// A server in a thread of its own, as of http.server, looks from time to time whether it is to end. The program waits for whom it will, and
+// not for that thread.
+func TestNobodyWaitsForAServersThread(t *testing.T) {
+	const polls = sec / 2
+	for _, own := range []bool{false, true} { // the thread's function is the user's own
+		b, main, line := aCell()
+		get := b.Child(line(8), b.Frame(timeline.Frame{Function: "Queue.get", File: "/usr/lib/python3.11/queue.py", Line: 9}))
+		b.Set(main, 0, get, timeline.StateWaiting, false)
+		b.SetWait(main, 0, timeline.WaitLock, 0)
+		b.Set(main, 2*sec-sec/100, line(9), timeline.StatePython, false)
+		root := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "Thread.run", File: "/usr/lib/python3.11/threading.py", Line: 9}))
+		if own {
+			root = line(3)
+		}
+		serves := b.Child(root, b.Frame(timeline.Frame{Function: "BaseServer.serve_forever", File: "/usr/lib/python3.11/socketserver.py", Line: 232}))
+		selects := b.Child(serves, b.Frame(timeline.Frame{Function: "_PollLikeSelector.select", File: "/usr/lib/python3.11/selectors.py", Line: 415}))
+		id := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "server", OnCPU: 2e6})
+		for i := range timeline.Nanos(4) {
+			b.Set(id, i*polls, selects, timeline.StateWaiting, false)
+			b.SetWait(id, i*polls, timeline.WaitSocket, 0)
+			b.Set(id, (i+1)*polls-1e5, serves, timeline.StatePython, false)
+		}
+		d := Run(b.Snapshot(2 * sec))
+		if f := d.Findings[0]; f.ID != WaitsForLock || len(f.Actors) > 0 {
+			t.Errorf("%s, for %+v", f.ID, f.Actors)
+		}
+	}
+}
+
 // Of threads that are joined in turn, that one is named first for which most of the wait was, whoever it is that stands in the
 // first line; and those that had a lock in turn likewise.
 func TestAWaitForSeveralThreadsIsForTheOneThatTakesLongest(t *testing.T) {
