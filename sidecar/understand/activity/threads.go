@@ -88,7 +88,6 @@ func (c *Bystanders) ThreadsDuring(where []timeline.Interval) []Actor {
 			longest[did] = max(longest[did], long)
 		}
 	}
-	active := make(map[Activity]timeline.Nanos)
 	var list []Actor
 	for did, parts := range groups {
 		a := Actor{Cause: did.Cause, Place: did.Place}
@@ -99,14 +98,14 @@ func (c *Bystanders) ThreadsDuring(where []timeline.Interval) []Actor {
 				continue
 			}
 			threads, names = append(threads, t.bystander), append(names, t.Name)
-			a.CPU, active[did] = a.CPU+t.cpu, active[did]+t.long
+			a.CPU, a.Active = a.CPU+t.cpu, a.Active+t.long
 			start, end := t.Spans[0].Start, t.Spans[len(t.Spans)-1].End
 			if len(threads) == 1 || start < a.Start {
 				a.Start = start
 			}
 			a.End = max(a.End, end)
 		}
-		if active[did] < least {
+		if a.Active < least {
 			continue
 		}
 		a.Count, a.Name = atOnce(threads), commonName(names)
@@ -120,8 +119,7 @@ func (c *Bystanders) ThreadsDuring(where []timeline.Interval) []Actor {
 		return cpu
 	}
 	slices.SortFunc(list, func(a, b Actor) int {
-		long := func(a Actor) timeline.Nanos { return active[Activity{a.Cause, a.Place}] }
-		return cmp.Or(cmp.Compare(worth(b.CPU), worth(a.CPU)), cmp.Compare(long(b), long(a)), byWork(a, b))
+		return cmp.Or(cmp.Compare(worth(b.CPU), worth(a.CPU)), cmp.Compare(b.Active, a.Active), byWork(a, b))
 	})
 	return list
 }

@@ -1,6 +1,10 @@
 package wording
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
 
 func TestWhatACallWaitsFor(t *testing.T) {
 	for _, test := range []struct{ call, kind, object, want string }{
@@ -9,6 +13,7 @@ func TestWhatACallWaitsFor(t *testing.T) {
 		{"read", "folder", "~/data", "read from files in ~/data"},
 		{"accept", "socket", ":8000", "accept at :8000"},
 		{"read", "pipe", "", "read from a pipe"},
+		{"read", "pipe", timeline.StandardInput, "read from standard input"},
 		{"connect", "socket", "", "connect to a socket"},
 		{"lock", "lock", "loader", "lock held by 'loader'"},
 		{"lock", "lock", "MainThread", "lock held by the main thread"},
