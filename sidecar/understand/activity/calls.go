@@ -34,7 +34,7 @@ func EachSpan[T any](t *Reading, ask func(stack []timeline.FrameID, cause Cause,
 			answer, asked := known[k]
 			if !asked {
 				stack := t.stacks.Stack(span.Node)
-				cause, at := t.stacks.classify(stack, span.State, span.Wait)
+				cause, at := t.stacks.doing(t.Thread, stack, span.State, span.Wait)
 				answer = ask(stack, cause, at)
 				known[k] = answer
 			}
