@@ -144,6 +144,8 @@ bench: build
 	$(BIN)/python bench/children/bench.py --rounds 3
 	$(BIN)/python bench/children/slices.py
 	$(BIN)/python bench/children/slices.py --training 4 --seconds 300 --slice 2
+	$(BIN)/python bench/children/slices.py --tasks 1000 --seconds 90
+	$(BIN)/python bench/tasks/peers.py --rounds 1
 	tools/engines && .cache/engines/bin/python bench/engines/bench.py
 	$(BIN)/python bench/torchcell/bench.py
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
@@ -191,6 +193,7 @@ test-torches: build
 	$(BIN)/python -m pytest -q -k composer magics/tests/test_adapters.py
 
 # Programs of asyncio that keep their own clocks, on each interpreter (docs/async.md). NAMES="gather tree" runs these.
+# What others say of some of them is in bench.
 tasks: build
 	tools/interpreters > /dev/null
 	$(BIN)/python bench/tasks $(NAMES)

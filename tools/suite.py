@@ -513,8 +513,8 @@ def is_here(requirement: str) -> bool:
     kind, _, version = requirement.partition("-")
     if kind == "python":
         return has_python(version)
-    if kind == "gevent":
-        return succeeds(ROOT / ".cache" / "kernels" / version / "bin" / "python", "-c", "import gevent")
+    if kind in ("gevent", "trio"):
+        return succeeds(ROOT / ".cache" / "kernels" / version / "bin" / "python", "-c", f"import {kind}")
     if kind == "kernels":
         return (ROOT / ".cache" / "kernels" / version / ".complete").exists()
     return True

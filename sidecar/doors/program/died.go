@@ -53,7 +53,7 @@ func (m memoryBefore) sayDied(messages io.Writer, rec *timeline.Recording, r *re
 	if watched {
 		name = fmt.Sprintf("process %d", p.PID)
 	}
-	place, ago := r.LastPlace()
+	place, ago := r.DiedIn(int(signal))
 	d := wording.Died{
 		Program: name, Watched: watched, Exit: p.ExitCode, Signal: int(signal), IntoS: timeline.Nanos(*p.EndNS).Seconds(), Place: place,
 		SeenS: rec.TargetSeenBefore().Seconds() + ago.Seconds(), Hint: !watched && !slices.Contains(rec.Target.Argv, "faulthandler"),

@@ -103,7 +103,7 @@ func (w *watched) died(rec *timeline.Recording, r *report.View) string {
 	if rec.Target.Cell.Outcome != kernelDied || len(rec.Processes) == 0 || rec.Processes[0].Exit == nil {
 		return ""
 	}
-	place, before := r.LastPlace()
+	place, before := r.DiedIn(rec.Processes[0].Signal)
 	d := wording.Died{
 		Exit: rec.Processes[0].Exit, Signal: rec.Processes[0].Signal, Cell: w.cell.ExecutionCount, IntoS: rec.Duration.Seconds(), Place: place, Resident: r.LastResident(),
 		SeenS: rec.TargetSeenBefore().Seconds() + before.Seconds(),

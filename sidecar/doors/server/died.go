@@ -83,7 +83,7 @@ func (s *kernelSession) lastReport(id string, cell *cellState, before host.Memor
 		return nil, err
 	}
 	memory := s.memory.Now()
-	place, ago := r.LastPlace()
+	place, ago := r.DiedIn(exit.Signal)
 	d := wording.Died{
 		Exit: exit.Code, Signal: exit.Signal, Cell: int(cell.begin.ExecutionCount), IntoS: time.Duration(at - cell.started).Seconds(), Place: place,
 		SeenS: rec.TargetSeenBefore().Seconds() + ago.Seconds(), Resident: r.LastResident(), Group: memory.Group, GroupLimit: memory.GroupLimit, Machine: memory.Machine, Available: memory.Available,

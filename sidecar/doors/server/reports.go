@@ -70,6 +70,10 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 	row := cell.entry(length, req.Outcome)
 	if over || cell.begin.Automatic && length < time.Duration(cell.begin.ThresholdNs) {
 		row.Short = true
+		if before, after := cell.begin.ResidentBytes, req.ResidentBytes; before > 0 && after > 0 {
+			kept := after - before
+			row.Figures.Kept = &kept
+		}
 		s.shelf.Add(row, nil)
 		if over {
 			return &api.EndResponse{}, nil

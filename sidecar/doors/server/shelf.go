@@ -27,7 +27,7 @@ type entry struct {
 	FirstLine      string   // of the cell
 	Lines          []string // of it that say something
 	StartedAt      string   // RFC 3339
-	Short          bool     // below the threshold: nothing else is known of it
+	Short          bool     // below the threshold: of Figures there is what it kept, nothing else
 	Figures        glance.Figures
 	Output         string // id of the element of the notebook that shows the chart; empty: there is none
 }

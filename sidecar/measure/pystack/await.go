@@ -36,8 +36,9 @@ const (
 	// roleNotified waits for a condition: it has given the condition's lock away meanwhile, and waits for one that
 	// nobody has, in the sense of a lock's holder.
 	roleNotified
-	roleJoins // waits for another thread's end
-	roleWorks // runs the function of a future, in a thread of a pool
+	roleJoins      // waits for another thread's end
+	roleWorks      // runs the function of a future, in a thread of a pool
+	roleSharesLock // waits for a semaphore that processes share: multiprocessing's locks, conditions and queues are made of them
 )
 
 // roleOf returns it by asyncio's names.
@@ -58,6 +59,9 @@ func roleOf(function, file string) role {
 		return roleJoins
 	case strings.HasSuffix(file, "/concurrent/futures/thread.py") && function == "_WorkItem.run":
 		return roleWorks
+	case strings.HasSuffix(file, sharedLocks) && (function == "SemLock.__enter__" || function == "Condition.wait"),
+		strings.HasSuffix(file, sharedQueues) && (function == "Queue.put" || function == "Queue.get"):
+		return roleSharesLock
 	}
 	return roleOther
 }

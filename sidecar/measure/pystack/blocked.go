@@ -157,7 +157,9 @@ func (s *session) object(t *thread, name, link string, fd int) timeline.ObjectID
 			what.Owner, again = s.lockedBy(t, name, fd), true
 		}
 	case strings.HasPrefix(link, "pipe:"):
-		what.Kind = timeline.ObjectPipe
+		if what.Kind = timeline.ObjectPipe; fd == 0 {
+			what.Name = timeline.StandardInput
+		}
 	case strings.HasPrefix(link, "socket:["):
 		socket := s.peer(link, fd)
 		again = socket.late
@@ -168,7 +170,7 @@ func (s *session) object(t *thread, name, link string, fd int) timeline.ObjectID
 	default:
 		return 0
 	}
-	if b.masks() {
+	if b.masks() && what.Kind != timeline.ObjectPipe {
 		what.Name = ""
 	}
 	id := s.sink.Object(what)

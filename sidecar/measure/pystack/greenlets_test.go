@@ -61,7 +61,7 @@ harness.drive(one_round, lambda: {"spent_ns": SPENT})
 func TestWhatGeventWaitsFor(t *testing.T) {
 	for _, minor := range truth.Minors {
 		t.Run(minor, func(t *testing.T) {
-			python := truth.Interpreter{Minor: minor, Path: truth.WithGevent(t, minor)}
+			python := truth.Interpreter{Minor: minor, Path: truth.With(t, "gevent", minor)}
 			retry.Again(t, func(t *retry.Attempt) {
 				r := sampleHeld(t, python, greenlets, 1500*time.Millisecond, SampleOptions{Budget: -1})
 				main := mainThread(t, r.rec)

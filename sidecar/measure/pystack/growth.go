@@ -41,13 +41,14 @@ type growth struct {
 	off      bool  // this /proc has no such figures
 	resident int64 // bytes, at the reading that was charged last; -1: there was none
 	at       int64 // CLOCK_MONOTONIC of the last reading …
+	previous int64 // … of the one before …
 	from     int64 // … and of the one since which it has grown
 	ticks    int   // since the last reading
 	serial   int64 // of readings
 	known    timeline.GrowthReading
 	span     int64 // nanoseconds between the first reading and the last
 
-	faults int64 // of the whole process, when those of threads were last read; -1: not yet
+	faults faultCount // of the whole process
 	risers []*thread
 	turn   []*thread // who is to be read next
 }
@@ -56,9 +57,24 @@ type growth struct {
 type threadGrowth struct {
 	serial int64           // of the reading before which its stack first changed …
 	before timeline.NodeID // … and which it had at the one before that
-	faults int64           // when last read; -1: never
-	rose   int64           // pages since, of the reading in progress
-	huge   bool            // it was seen to get huge pages
+	faults faultCount
+	huge   bool // it was seen to get huge pages
+}
+
+// faultCount is how many page faults there were, at two readings of the memory.
+type faultCount struct {
+	all       int64 // at the last one; -1: not known
+	rose      int64 // since the one before
+	since, at int64 // CLOCK_MONOTONIC of both
+}
+
+// count takes in how many there are.
+func (f *faultCount) count(all, at int64) {
+	f.rose, f.since = 0, f.at
+	if f.all >= 0 && all >= 0 {
+		f.rose = all - f.all
+	}
+	f.all, f.at = all, at
 }
 
 // moved keeps the stack that a thread had at the last reading of the memory.
@@ -91,8 +107,8 @@ func (s *session) grow() {
 	if g.known.Reads > 0 {
 		g.span += s.at - g.at
 	}
-	before, last := g.at, g.known.Last
-	g.at, g.ticks = s.at, 0
+	last := g.known.Last
+	g.previous, g.at, g.ticks = g.at, s.at, 0
 	if g.known.Reads++; g.known.Reads == 1 {
 		g.resident, g.from, g.known.First = resident, s.at, resident
 		s.startFaults()
@@ -102,7 +118,7 @@ func (s *session) grow() {
 	g.known.Last, g.known.Largest = resident, max(g.known.Largest, resident)
 	if grown := resident - g.resident; grown >= leastGrowth || grown <= -leastGrowth {
 		if float64(resident-last)/float64(grown) > sudden { // what was carried on to here is nothing to speak of
-			g.from = before
+			g.from = g.previous
 		}
 		s.charge(grown)
 		g.resident = resident
@@ -113,29 +129,53 @@ func (s *session) grow() {
 	g.serial++
 }
 
-// charge divides what the memory has grown by among the threads.
+// charge divides what the memory has grown by, or grew by while it shrank, among the threads.
 func (s *session) charge(grown int64) {
+	touched := s.touched(grown)
 	if grown < 0 {
-		s.grew(timeline.RootNode, timeline.RootNode, grown)
-		return
-	}
-	only, several := s.onlyThread()
-	if !several {
-		if only == nil {
-			s.grew(timeline.RootNode, timeline.RootNode, grown)
-		} else {
-			s.grew(s.growth.before(only), only.session.node, grown)
+		for _, part := range touched {
+			grown -= part
 		}
-		return
+		s.grew(timeline.RootNode, timeline.RootNode, grown)
 	}
-	risers, native := s.readFaults()
-	for t, part := range divide(grown, risers, native) {
+	for t, part := range touched {
 		if t == nil || !t.session.known {
 			s.grew(timeline.RootNode, timeline.RootNode, part)
 		} else {
 			s.grew(s.growth.before(t), t.session.node, part)
 		}
 	}
+}
+
+// touched is what each thread has touched since the last reading. The key nil is of threads that run no Python.
+func (s *session) touched(grown int64) map[*thread]int64 {
+	only, several := s.onlyThread()
+	if !several {
+		s.growth.faults.count(s.p.kernel.faults(0), s.at)
+		if grown < 0 {
+			grown = s.growth.anew(&s.growth.faults)
+		}
+		return map[*thread]int64{only: grown}
+	}
+	risers, native := s.readFaults()
+	if grown > 0 {
+		return divide(grown, risers, native)
+	}
+	out := make(map[*thread]int64, len(risers))
+	for _, t := range risers {
+		out[t] = s.growth.anew(&t.session.growth.faults)
+	}
+	return out
+}
+
+// anew is what was touched while the memory shrank, by its faults: of what is given back and taken anew between two readings resident
+// memory shows the difference only. Where these were not counted at the reading before nobody knows when they were, and of what is
+// written after a fork, or read before it is written, there are some without growth: that seldom falls into a reading that shrank.
+func (g *growth) anew(faults *faultCount) int64 {
+	if bytes := faults.rose * faultSize; faults.since == g.previous && bytes >= leastGrowth {
+		return bytes
+	}
+	return 0
 }
 
 func (s *session) grew(before, after timeline.NodeID, grown int64) {
@@ -161,11 +201,11 @@ func (s *session) onlyThread() (only *thread, several bool) {
 
 // startFaults reads the faults of all threads, which later ones are counted from.
 func (s *session) startFaults() {
-	s.growth.faults = s.p.kernel.faults(0)
+	s.growth.faults = faultCount{all: s.p.kernel.faults(0), at: s.at}
 	for _, t := range s.p.threads {
-		t.session.growth.faults = -1
+		t.session.growth.faults = faultCount{all: -1}
 		if len(s.p.threads) <= maxOpenFiles && t.tid != 0 {
-			t.session.growth.faults = s.p.kernel.faults(t.tid)
+			t.session.growth.faults = faultCount{all: s.p.kernel.faults(t.tid), at: s.at}
 		}
 	}
 }
@@ -175,20 +215,12 @@ func (s *session) startFaults() {
 // pages of threads that run no Python.
 func (s *session) readFaults() (risers []*thread, native int64) {
 	g := &s.growth
-	all := s.p.kernel.faults(0)
-	total := all - g.faults
-	g.faults = all
-	sum, asked := int64(0), 0
+	g.faults.count(s.p.kernel.faults(0), s.at)
+	total, sum, asked := g.faults.rose, int64(0), 0
 	read := func(t *thread) {
-		now := s.p.kernel.faults(t.tid)
-		tg := &t.session.growth
-		before := tg.faults
-		tg.faults, tg.rose = now, 0
-		if now < 0 || before < 0 {
-			return
-		}
-		if tg.rose = now - before; tg.rose > 0 {
-			risers, sum = append(risers, t), sum+tg.rose
+		faults := &t.session.growth.faults
+		if faults.count(s.p.kernel.faults(t.tid), s.at); faults.rose > 0 {
+			risers, sum = append(risers, t), sum+faults.rose
 		}
 	}
 	enough := func() bool { return float64(sum) >= found*float64(total) }
@@ -230,7 +262,7 @@ func (s *session) newTurn() bool {
 
 // remember keeps who has faulted last.
 func (g *growth) remember(risers []*thread) {
-	slices.SortFunc(risers, func(a, b *thread) int { return int(b.session.growth.rose - a.session.growth.rose) })
+	slices.SortFunc(risers, func(a, b *thread) int { return int(b.session.growth.faults.rose - a.session.growth.faults.rose) })
 	for _, t := range g.risers {
 		if len(risers) < lastRisers && !slices.Contains(risers, t) {
 			risers = append(risers, t)
@@ -256,18 +288,18 @@ func divide(grown int64, risers []*thread, native int64) map[*thread]int64 {
 			rest -= part
 		}
 	}
-	risers = slices.DeleteFunc(slices.Clone(risers), func(t *thread) bool { return t.session.growth.rose <= 0 })
+	risers = slices.DeleteFunc(slices.Clone(risers), func(t *thread) bool { return t.session.growth.faults.rose <= 0 })
 	if len(risers) == 1 {
 		switch t, g := risers[0], &risers[0].session.growth; {
 		case native == 0:
-			g.huge = g.huge || grown-g.rose*faultSize > evidence
+			g.huge = g.huge || grown-g.faults.rose*faultSize > evidence
 			return map[*thread]int64{t: grown}
-		case g.rose*faultSize*worksWith >= grown: // with a library's threads, which it shares a computation with
+		case g.faults.rose*faultSize*worksWith >= grown: // with a library's threads, which it shares a computation with
 			return map[*thread]int64{t: grown}
 		}
 	}
 	for _, t := range risers {
-		give(t, t.session.growth.rose)
+		give(t, t.session.growth.faults.rose)
 	}
 	give(nil, native)
 	if rest == 0 {
@@ -281,7 +313,7 @@ func divide(grown int64, risers []*thread, native int64) map[*thread]int64 {
 		}
 	}
 	if most == nil && len(risers) > 0 {
-		most = slices.MinFunc(risers, func(a, b *thread) int { return int(a.session.growth.rose - b.session.growth.rose) })
+		most = slices.MinFunc(risers, func(a, b *thread) int { return int(a.session.growth.faults.rose - b.session.growth.faults.rose) })
 	}
 	out[most] += rest
 	return out

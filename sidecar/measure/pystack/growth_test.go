@@ -17,9 +17,9 @@ import (
 
 // What the resident memory grows by is charged to the function that touched it: the program reads
 // its own figures. Of one thread 4 % are misplaced where a CPU is free, of two with huge and small
-// pages less; a busy machine is allowed more.
+// pages less; a busy machine is allowed more. What is given back and taken anew between two readings has grown, too.
 func TestGrowthOfResidentMemory(t *testing.T) {
-	for _, kind := range []string{"alone", "together"} {
+	for _, kind := range []string{"alone", "together", "anew"} {
 		t.Run(kind, func(t *testing.T) {
 			python := truth.Any(t).Path
 			retry.Again(t, func(t *retry.Attempt) { growthOf(t, python, kind, 0.10) })
@@ -126,7 +126,7 @@ func TestGrowthIsDividedByFaults(t *testing.T) {
 	const mb = 1 << 20
 	faulted := func(rose int64, huge bool) *thread {
 		t := &thread{}
-		t.session.growth = threadGrowth{rose: rose, huge: huge}
+		t.session.growth = threadGrowth{faults: faultCount{rose: rose}, huge: huge}
 		return t
 	}
 	small, huge, idle := faulted(256, false), faulted(2, true), faulted(0, false)
@@ -155,6 +155,31 @@ func TestGrowthIsDividedByFaults(t *testing.T) {
 		}
 		if sum != c.grown {
 			t.Errorf("%s: %d bytes of %d are divided", name, sum, c.grown)
+		}
+	}
+}
+
+// Faults while memory shrank are growth only where they were counted at the reading before.
+func TestFaultsWhileMemoryShrank(t *testing.T) {
+	for name, c := range map[string]struct {
+		counts []int64 // at the readings 1, 2, …
+		last   int64   // the reading before the one that shrank
+		want   int64   // pages
+	}{
+		"counted at both":          {[]int64{100, 1100}, 1, 1000},
+		"too few":                  {[]int64{100, 110}, 1, 0},
+		"counted longer before":    {[]int64{100, 1100}, 2, 0},
+		"not known before":         {[]int64{-1, 1100}, 1, 0},
+		"not known now":            {[]int64{100, -1}, 1, 0},
+		"not known for a moment":   {[]int64{100, -1, 1100}, 2, 0},
+		"counted at three of them": {[]int64{100, 600, 1600}, 2, 1000},
+	} {
+		var faults faultCount
+		for i, all := range c.counts {
+			faults.count(all, int64(i)+1)
+		}
+		if got := (&growth{previous: c.last}).anew(&faults); got != c.want*faultSize {
+			t.Errorf("%s: %d pages, want %d", name, got/faultSize, c.want)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (s *session) lockOf(t *thread, futex uint64) timeline.ObjectID {
 	began := timeline.ThreadCPU()
 	defer func() { s.locks.spent += timeline.ThreadCPU() - began }()
 	switch t.stack[n-1].object.role {
-	case roleNotified:
+	case roleNotified, roleSharesLock:
 		w.lock = cpython.Lock{}
 		return s.notified(t)
 	case roleJoins:

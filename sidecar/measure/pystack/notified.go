@@ -8,44 +8,64 @@ import (
 
 // A thread that waits for an event, a queue, a semaphore or a future is in Condition.wait of threading, called by a function of the standard
 // library that says what it waits for. Who will notify the condition nothing shows, but for a future's: a pool's thread that computes it has
-// the future's work item in its frame.
+// the future's work item in its frame. What processes share is made of semaphores: who has one nothing shows.
 
 // The files that have them, by the end of their names.
-const threading, queues, futures = "/threading.py", "/queue.py", "/concurrent/futures/_base.py"
+const (
+	threading, queues, futures = "/threading.py", "/queue.py", "/concurrent/futures/_base.py"
+	sharedLocks, sharedQueues  = "/multiprocessing/synchronize.py", "/multiprocessing/queues.py"
+)
 
-// awaitedBy are the functions that wait for a condition, and what for. Of those that call each other the outermost counts.
-var awaitedBy = map[string]struct {
-	file string
-	what timeline.Object
-}{
-	"Condition.wait":     {threading, timeline.Object{Call: "wait", Kind: timeline.ObjectCondition}},
-	"Condition.wait_for": {threading, timeline.Object{Call: "wait", Kind: timeline.ObjectCondition}},
-	"Event.wait":         {threading, timeline.Object{Call: "wait", Kind: timeline.ObjectEvent}},
-	"Semaphore.acquire":  {threading, timeline.Object{Call: "acquire", Kind: timeline.ObjectSemaphore}},
-	"Barrier._wait":      {threading, timeline.Object{Call: "wait", Kind: timeline.ObjectBarrier}},
-	"Barrier._enter":     {threading, timeline.Object{Call: "wait", Kind: timeline.ObjectBarrier}},
-	"Thread.start":       {threading, timeline.Object{}}, // until the thread runs: a moment
-	"Barrier.wait":       {threading, timeline.Object{Call: "wait", Kind: timeline.ObjectBarrier}},
-	"Queue.get":          {queues, timeline.Object{Call: "get", Kind: timeline.ObjectQueue}},
-	"Queue.put":          {queues, timeline.Object{Call: "put", Kind: timeline.ObjectQueue}},
-	"Queue.join":         {queues, timeline.Object{Call: "join", Kind: timeline.ObjectQueue}},
-	"Future.result":      {futures, timeline.Object{Call: "result", Kind: timeline.ObjectFuture, Holder: -1}},
-	"Future.exception":   {futures, timeline.Object{Call: "result", Kind: timeline.ObjectFuture, Holder: -1}},
-	"wait":               {futures, timeline.Object{Call: "wait", Kind: timeline.ObjectFuture, Holder: -1}},
-	"as_completed":       {futures, timeline.Object{Call: "wait", Kind: timeline.ObjectFuture, Holder: -1}},
+// sharedQueue is the class whose objects processes share.
+const sharedQueue = "multiprocessing.Queue"
+
+// awaitedBy are the functions that wait for a condition or a semaphore, by file, and what for. Of those that call each other the outermost counts.
+var awaitedBy = map[string]map[string]timeline.Object{
+	threading: {
+		"Condition.wait":     {Call: "wait", Kind: timeline.ObjectCondition},
+		"Condition.wait_for": {Call: "wait", Kind: timeline.ObjectCondition},
+		"Event.wait":         {Call: "wait", Kind: timeline.ObjectEvent},
+		"Semaphore.acquire":  {Call: "acquire", Kind: timeline.ObjectSemaphore},
+		"Barrier._wait":      {Call: "wait", Kind: timeline.ObjectBarrier},
+		"Barrier._enter":     {Call: "wait", Kind: timeline.ObjectBarrier},
+		"Thread.start":       {}, // until the thread runs: a moment
+		"Barrier.wait":       {Call: "wait", Kind: timeline.ObjectBarrier},
+	},
+	queues: {
+		"Queue.get":  {Call: "get", Kind: timeline.ObjectQueue},
+		"Queue.put":  {Call: "put", Kind: timeline.ObjectQueue},
+		"Queue.join": {Call: "join", Kind: timeline.ObjectQueue},
+	},
+	futures: {
+		"Future.result":    {Call: "result", Kind: timeline.ObjectFuture, Holder: -1},
+		"Future.exception": {Call: "result", Kind: timeline.ObjectFuture, Holder: -1},
+		"wait":             {Call: "wait", Kind: timeline.ObjectFuture, Holder: -1},
+		"as_completed":     {Call: "wait", Kind: timeline.ObjectFuture, Holder: -1},
+	},
+	sharedLocks: {
+		"SemLock.__enter__":  {Call: "lock", Kind: timeline.ObjectLock, Holder: -1},
+		"Condition.wait":     {Call: "wait", Kind: timeline.ObjectCondition},
+		"Condition.wait_for": {Call: "wait", Kind: timeline.ObjectCondition},
+		"Event.wait":         {Call: "wait", Kind: timeline.ObjectEvent},
+	},
+	sharedQueues: {
+		"Queue.get":          {Call: "get", Kind: timeline.ObjectQueue, Name: sharedQueue},
+		"Queue.put":          {Call: "put", Kind: timeline.ObjectQueue, Name: sharedQueue},
+		"JoinableQueue.join": {Call: "join", Kind: timeline.ObjectQueue, Name: sharedQueue},
+	},
 }
 
-// awaitedIn is what a thread waits for in a function that waits for a condition; nil: it is none of these.
+// awaitedIn is what a thread waits for in a function that waits for a condition or a semaphore; nil: it is none of these.
 func awaitedIn(function, file string) *timeline.Object {
-	by, ok := awaitedBy[function]
-	if !ok || !strings.HasSuffix(file, by.file) {
-		return nil
+	for end, by := range awaitedBy {
+		if what, ok := by[function]; ok && strings.HasSuffix(file, end) {
+			return &what
+		}
 	}
-	what := by.what
-	return &what
+	return nil
 }
 
-// notified is what a thread waits for that is in Condition.wait.
+// notified is what a thread waits for that is in Condition.wait, or at a semaphore that processes share.
 func (s *session) notified(t *thread) timeline.ObjectID {
 	var f *frame
 	for i := len(t.stack) - 1; i >= 0 && t.stack[i].object.awaited != nil; i-- {

@@ -56,7 +56,6 @@ type round struct {
 	reading   timeline.TaskReading
 	accounted int64 // when the recording's account was brought up to date
 	shown     timeline.TaskReading
-	noted     bool
 }
 
 // series is the tasks of one process.
@@ -91,6 +90,14 @@ type await struct {
 	node   timeline.NodeID
 	waiter uint64
 	wake   int64
+	turns  uint32
+}
+
+func awaitOf(t *Task, node timeline.NodeID) await {
+	if t.Turns > 0 { // and a deadline of trio's that has passed is taken off before the task goes on
+		return await{node: node, turns: t.Turns}
+	}
+	return await{node: node, waiter: t.Waiter, wake: t.Wake}
 }
 
 // kindOfAwait is what a task that does not run waits for.
@@ -169,7 +176,8 @@ func (r *round) follow() {
 		for _, source := range r.sources {
 			s := before[source]
 			if delete(before, source); s == nil {
-				s = r.add(source)
+				s = r.begin(source.Process)
+				s.reader = New(source.Of.Interpreter())
 			}
 			r.series = append(r.series, s)
 		}
@@ -187,11 +195,8 @@ func (r *round) follow() {
 	}
 }
 
-func (r *round) add(source Source) *series {
-	s := &series{
-		r: r, process: source.Process, reader: New(source.Of.Interpreter()), awaits: make(map[uint64]await), cpu: -1,
-		purse: purse{at: timeline.Monotonic()},
-	}
+func (r *round) begin(process int) *series {
+	s := &series{r: r, process: process, awaits: make(map[uint64]await), cpu: -1, purse: purse{at: timeline.Monotonic()}}
 	for range timeline.AwaitKinds() {
 		s.now = append(s.now, where{make(map[timeline.NodeID]int), make(map[timeline.NodeID]int)})
 	}
@@ -248,14 +253,8 @@ func (s *series) look() time.Duration {
 // failed ends what is known of the tasks if they could not be read.
 func (s *series) failed(err error) time.Duration {
 	switch {
-	case errors.Is(err, ErrNoAsyncio):
 	case errors.Is(err, errTorn), errors.Is(err, cpython.ErrUnmapped):
 		return readEvery // it changed under the read: the next one shows more
-	case errors.Is(err, ErrUnknownLists):
-		if !s.r.noted {
-			s.r.noted = true
-			s.r.sink.Note(timeline.NoteUnavailable, "tasks of event loops", err.Error())
-		}
 	}
 	s.lose()
 	s.misses++
@@ -310,7 +309,7 @@ func (s *series) take(snapshot *Snapshot, at int64) {
 		}
 		node, w := s.r.node(t.Frames), s.now[kindOfAwait(t)]
 		w.tasks[node]++
-		now := await{node, t.Waiter, t.Wake}
+		now := awaitOf(t, node)
 		if s.awaits[t.Addr] = now; before[t.Addr] != now {
 			w.begun[node]++
 		}
@@ -329,6 +328,9 @@ func (s *series) count(snapshot *Snapshot) {
 		reading.Reads++
 	}
 	reading.Lost += int64(snapshot.Lost)
+	for _, err := range snapshot.Unread {
+		s.r.sink.Note(timeline.NoteUnavailable, "tasks of event loops", err.Error())
+	}
 	reading.Most = max(reading.Most, len(snapshot.Tasks))
 }
 

@@ -11,14 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
-
-// clocked has tasks that note for each await when it begins and ends, by their own clock.
-const clocked = "testdata/clocked.py"
 
 // truthOf is what the program measured: [begin, end] of each wait by function, CLOCK_MONOTONIC.
 type truthOf map[string][][2]int64
@@ -35,36 +33,40 @@ func (w truthOf) seconds(function string) (sum, some float64) {
 // The seconds that tasks wait in a function, and how many do on average, are what the tasks measure.
 func TestWaitingTimes(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
-		retry.Again(t, func(t *retry.Attempt) {
-			rec, want := recordClocked(t, python)
-			got := make(map[string]float64)
-			some := make(map[string][]change)
-			for _, a := range rec.Awaits {
-				f := measuredBy(rec, a.Node, want)
-				for _, w := range a.Windows {
-					got[f] += w.Waiting.Seconds()
-					some[f] = append(some[f], change{int64(w.Start), 1}, change{int64(w.End), -1})
-				}
-			}
-			for f := range want {
-				sum, covering := want.seconds(f)
-				mean, wantMean := got[f]/covered(some[f]), sum/covering
-				t.Logf("%s: %.3f s, mean %.2f; want %.3f s, mean %.2f", f, got[f], mean, sum, wantMean)
-				if math.Abs(got[f]-sum) > 0.03*sum {
-					t.Errorf("%s: tasks waited %.3f s, they say %.3f", f, got[f], sum)
-				}
-				if math.Abs(mean-wantMean) > 0.05*wantMean {
-					t.Errorf("%s: %.2f tasks waited on average, they say %.2f", f, mean, wantMean)
-				}
-			}
-		})
+		retry.Again(t, func(t *retry.Attempt) { compareClocks(t, python, "testdata/clocked.py") })
 	})
 }
 
-// recordClocked records the program from before its loops begin to their end.
-func recordClocked(t *retry.Attempt, python truth.Interpreter) (*timeline.Recording, truthOf) {
+// compareClocks records a program whose tasks note for each await when it begins and ends, by their own clock.
+func compareClocks(t *retry.Attempt, python truth.Interpreter, program string) {
 	t.Helper()
-	target := exec.Command(python.Path, clocked)
+	rec, want := recordClocked(t, python, program)
+	got := make(map[string]float64)
+	some := make(map[string][]change)
+	for _, a := range rec.Awaits {
+		f := measuredBy(rec, a.Node, want)
+		for _, w := range a.Windows {
+			got[f] += w.Waiting.Seconds()
+			some[f] = append(some[f], change{int64(w.Start), 1}, change{int64(w.End), -1})
+		}
+	}
+	for f := range want {
+		sum, covering := want.seconds(f)
+		mean, wantMean := got[f]/covered(some[f]), sum/covering
+		t.Logf("%s: %.3f s, mean %.2f; want %.3f s, mean %.2f", f, got[f], mean, sum, wantMean)
+		if math.Abs(got[f]-sum) > 0.03*sum {
+			t.Errorf("%s: tasks waited %.3f s, they say %.3f", f, got[f], sum)
+		}
+		if math.Abs(mean-wantMean) > 0.05*wantMean {
+			t.Errorf("%s: %.2f tasks waited on average, they say %.2f", f, mean, wantMean)
+		}
+	}
+}
+
+// recordClocked records the program from before its loops begin to their end.
+func recordClocked(t *retry.Attempt, python truth.Interpreter, program string) (*timeline.Recording, truthOf) {
+	t.Helper()
+	target := exec.Command(python.Path, program)
 	in, _ := target.StdinPipe()
 	out, _ := target.StdoutPipe()
 	if err := target.Start(); err != nil {
@@ -137,6 +139,23 @@ func covered(changes []change) (seconds float64) {
 		}
 	}
 	return seconds
+}
+
+// An await of trio's goes on while its deadline passes, and another begins with the next turn.
+func TestAwaitsOfTrioAreCountedByTurns(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	s := (&Collector{}).begin(b).begin(0)
+	code := &cpython.Code{Function: "fetch", File: "app.py", FirstLine: 1}
+	const ms = int64(time.Millisecond)
+	for i, task := range []Task{{Turns: 1, Wake: 15 * ms}, {Turns: 1, Wake: 15 * ms}, {Turns: 1}, {Turns: 2, Wake: 35 * ms}, {Turns: 2, Wake: 35 * ms}} {
+		task.Addr, task.Frames = 8, []Frame{{Code: code, Line: 2}}
+		s.take(&Snapshot{Tasks: []Task{task}}, int64(1+5*i)*ms)
+	}
+	s.put(25 * ms)
+	rec := b.Snapshot(timeline.Nanos(30 * ms))
+	if len(rec.Awaits) != 1 || len(rec.Awaits[0].Windows) != 1 || rec.Awaits[0].Windows[0].Begun != 2 {
+		t.Errorf("%+v, want two awaits", rec.Awaits)
+	}
 }
 
 // Reading costs the budget on average: what was saved is spent at once, what is owed is waited for.

@@ -18,7 +18,6 @@ const (
 
 	weakTarget = 16 // PyWeakReference.wr_object
 
-	dictCount  = 16 // PyDictObject.ma_used
 	dictKeys   = 32 // PyDictObject.ma_keys
 	dictValues = 40 // PyDictObject.ma_values
 	keysLog    = 9  // dk_log2_index_bytes
@@ -81,58 +80,85 @@ func (r *Reader) living(weakSet uint64) ([]uint64, error) {
 
 type item struct{ key, value uint64 }
 
-// items returns the entries of a dictionary that is not an object's attributes.
+// items returns the entries of a dictionary that is not an object's attributes. Those that were taken out are 0.
 func (r *Reader) items(dict uint64) ([]item, error) {
+	_, items, _, err := r.itemsSince(dict, 0, 0)
+	return items, err
+}
+
+// itemsSince returns those entries that follow the first ones of a table, in the order in which they were put in, or
+// all if the dictionary has another table by now, and how many there are in all.
+func (r *Reader) itemsSince(dict, was, seen uint64) (table uint64, out []item, count uint64, err error) {
 	var head [dictValues + cpython.WordSize]byte
 	if err := cpython.ReadAt(r.mem, dict, head[:]); err != nil {
-		return nil, err
+		return 0, nil, 0, err
 	}
-	at := cpython.Word(head[:], dictKeys)
+	table = cpython.Word(head[:], dictKeys)
 	var keys [keysHead]byte
-	if err := cpython.ReadAt(r.mem, at, keys[:]); err != nil {
-		return nil, err
+	if err := cpython.ReadAt(r.mem, table, keys[:]); err != nil {
+		return 0, nil, 0, err
 	}
 	size, skip := uint64(16), uint64(0)
 	if keys[keysKind] == 0 {
 		size, skip = 24, cpython.WordSize // the hash comes first
 	}
-	count := cpython.Word(keys[:], keysCount)
+	count = cpython.Word(keys[:], keysCount)
 	if cpython.Word(head[:], dictValues) != 0 || count > maxEntries || keys[keysLog] > 24 {
-		return nil, errTorn
+		return 0, nil, 0, errTorn
 	}
-	entries := make([]byte, count*size)
-	if err := cpython.ReadAt(r.mem, at+keysHead+1<<keys[keysLog], entries); err != nil {
-		return nil, err
+	if table != was || seen > count {
+		seen = 0
 	}
-	var out []item
+	entries := make([]byte, (count-seen)*size)
+	if err := cpython.ReadAt(r.mem, table+keysHead+1<<keys[keysLog]+seen*size, entries); err != nil {
+		return 0, nil, 0, err
+	}
 	for ; len(entries) > 0; entries = entries[size:] {
-		if e := (item{cpython.Word(entries, skip), cpython.Word(entries, skip+cpython.WordSize)}); e.key != 0 && e.value != 0 {
-			out = append(out, e)
-		}
+		out = append(out, item{cpython.Word(entries, skip), cpython.Word(entries, skip+cpython.WordSize)})
 	}
-	return out, nil
+	return table, out, count, nil
 }
 
-// lookup returns the value of a name in a dictionary; 0 if it has none. The names are
-// read by one call.
+// lookup returns the value of a name in a dictionary; 0 if it has none.
 func (r *Reader) lookup(dict uint64, name string) (uint64, error) {
 	items, err := r.items(dict)
 	if err != nil {
 		return 0, err
 	}
+	found, err := r.named(items, []string{name})
+	if err != nil {
+		return 0, err
+	}
+	return found[0], nil
+}
+
+// named returns the values that entries of a dictionary have for names; 0 where there is none. The entries' names are
+// read by one call.
+func (r *Reader) named(items []item, names []string) ([]uint64, error) {
 	text := int(r.l.Str.ASCII)
-	size := text + len(name)
+	longest := 0
+	for _, name := range names {
+		longest = max(longest, len(name))
+	}
+	size := text + longest
 	addrs := make([]uint64, len(items))
 	for i := range items {
 		addrs[i] = items[i].key
 	}
 	if err := r.batch.read(addrs, size); err != nil {
-		return 0, err
+		return nil, err
 	}
+	found := make([]uint64, len(names))
 	for i := range items {
-		if b := r.batch.of(i, size); b != nil && cpython.Word(b, r.l.Str.Length) == uint64(len(name)) && string(b[text:]) == name {
-			return items[i].value, nil
+		b := r.batch.of(i, size)
+		if b == nil {
+			continue
+		}
+		for k, name := range names {
+			if cpython.Word(b, r.l.Str.Length) == uint64(len(name)) && string(b[text:text+len(name)]) == name {
+				found[k] = items[i].value
+			}
 		}
 	}
-	return 0, nil
+	return found, nil
 }

@@ -40,8 +40,11 @@ const (
 	maxStateSize = 1 << 20
 )
 
-// ErrNoAsyncio: asyncio is not imported, so far.
-var ErrNoAsyncio = errors.New("asyncio is not imported")
+// ErrNoLoops: nothing that has event loops is imported, so far.
+var ErrNoLoops = errors.New("no library with event loops is imported")
+
+// errNoAsyncio: asyncio is not imported, so far.
+var errNoAsyncio = errors.New("asyncio is not imported")
 
 // ErrUnknownLists: where this CPython's asyncio has its tasks cannot be read.
 var ErrUnknownLists = errors.New("where asyncio keeps its tasks is not known")
@@ -68,46 +71,35 @@ type found struct {
 	lists       *lists
 }
 
-// find looks for asyncio.
+// find looks for asyncio among the modules.
 func (r *Reader) find() (*found, error) {
-	interp, err := r.mainInterpreter()
-	if err != nil {
-		return nil, err
-	}
-	f := &found{interp: interp}
-	modules, err := cpython.ReadWord(r.mem, interp+r.l.Interp.Modules)
-	if err != nil {
-		return nil, err
-	}
-	// Without a new module it is not imported now either.
-	count, err := cpython.ReadWord(r.mem, modules+dictCount)
-	if err != nil || count == r.modules {
-		return nil, errors.Join(err, ErrNoAsyncio)
-	}
-	name := "_asyncio"
+	f := &found{interp: r.modules.interp}
+	name := asyncioModule
 	if r.l.Version.Minor == 11 {
-		name = "asyncio.tasks"
+		name = asyncioTasks
 	}
-	module, err := r.lookup(modules, name)
-	if err != nil {
-		return nil, err
-	}
+	module := r.modules.at[name]
 	if module == 0 {
-		r.modules = count
-		return nil, ErrNoAsyncio
+		return nil, errNoAsyncio
 	}
 	if r.l.Version.Minor < 14 {
 		return f, r.findSets(f, module)
+	}
+	if r.modules.unknown == module {
+		return nil, ErrUnknownLists
 	}
 	addr, err := r.asyncioDebug()
 	if err != nil {
 		return nil, err
 	}
 	if addr == 0 {
-		r.modules = count
-		return nil, ErrUnknownLists
+		err = ErrUnknownLists
+	} else {
+		f.lists, err = readLists(r.mem, addr, r.l)
 	}
-	f.lists, err = readLists(r.mem, addr, r.l)
+	if errors.Is(err, ErrUnknownLists) {
+		r.modules.unknown = module
+	}
 	return f, err
 }
 
@@ -119,7 +111,7 @@ func (r *Reader) findSets(f *found, module uint64) (err error) {
 			return err
 		}
 		if f.weak, err = r.lookup(dict, "_all_tasks"); err == nil && f.weak == 0 {
-			err = ErrNoAsyncio
+			err = errNoAsyncio
 		}
 		return err
 	}
@@ -128,16 +120,65 @@ func (r *Reader) findSets(f *found, module uint64) (err error) {
 		return err
 	}
 	if state == 0 {
-		return ErrNoAsyncio
+		return errNoAsyncio
 	}
 	if f.weak, err = cpython.ReadWord(r.mem, state+scheduledTasks); err != nil {
 		return err
 	}
 	if f.weak == 0 {
-		return ErrNoAsyncio
+		return errNoAsyncio
 	}
 	f.eager, err = cpython.ReadWord(r.mem, state+eagerTasks)
 	return err
+}
+
+// modules are those of sys.modules that event loops are found by.
+type modules struct {
+	interp  uint64 // the interpreter whose they are; 0: it was not looked up
+	keys    uint64 // table of the dictionary …
+	seen    uint64 // … and how many of its entries were looked at: new ones follow
+	at      map[string]uint64
+	unknown uint64 // the module _asyncio of which it is not known where the tasks are
+}
+
+const (
+	asyncioModule = "_asyncio"
+	asyncioTasks  = "asyncio.tasks"
+)
+
+// readModules looks for the modules of event loops among those imported since it was called last.
+func (r *Reader) readModules() error {
+	m := &r.modules
+	if m.interp == 0 {
+		interp, err := r.mainInterpreter()
+		if err != nil {
+			return err
+		}
+		m.interp, m.at = interp, make(map[string]uint64)
+	}
+	dict, err := cpython.ReadWord(r.mem, m.interp+r.l.Interp.Modules)
+	if err != nil {
+		return err
+	}
+	keys, fresh, count, err := r.itemsSince(dict, m.keys, m.seen)
+	if err != nil || count == m.seen && keys == m.keys {
+		return err
+	}
+	names := []string{asyncioModule, asyncioTasks}
+	for _, l := range others {
+		names = append(names, l.module)
+	}
+	found, err := r.named(fresh, names)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		if found[i] != 0 {
+			m.at[name] = found[i]
+		}
+	}
+	m.keys, m.seen = keys, count
+	return nil
 }
 
 // mainInterpreter returns the address of the interpreter that was made first: new ones
@@ -155,7 +196,7 @@ func (r *Reader) mainInterpreter() (uint64, error) {
 		at = next
 	}
 	if err == nil {
-		err = ErrNoAsyncio
+		err = ErrNoLoops
 	}
 	return 0, err
 }

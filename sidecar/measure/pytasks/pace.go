@@ -25,7 +25,7 @@ const (
 	// describeEvery is how often the recording's own account is brought up to date.
 	describeEvery = 250 * time.Millisecond
 
-	// A process in which asyncio is not imported, or cannot be read, is looked at so often at first, half as often after every
+	// A process in which nothing that has event loops is imported, or cannot be read, is looked at so often at first, half as often after every
 	// lookTwice looks until it sleeps for a while, and every lookEvery at last, or every lookEach for each process without tasks, whichever is longer.
 	lookFirst = 10 * time.Millisecond
 	lookTwice = 8

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -30,7 +31,25 @@ func eachVersion(t *testing.T, test func(*testing.T, truth.Interpreter)) {
 // start runs a program until the test ends; the program has printed line by then.
 func start(t testing.TB, python truth.Interpreter, args ...string) (pid int, line string) {
 	t.Helper()
-	target := exec.Command(python.Path, args...)
+	target := startSteps(t, python.Path, args...)
+	return target.pid, target.next()
+}
+
+// steps is a program that prints a line, waits for one, and goes on.
+type steps struct {
+	t     testing.TB
+	pid   int
+	in    io.Writer
+	lines *bufio.Reader
+	err   *strings.Builder
+	begun bool
+	wait  func() error
+}
+
+// startSteps runs a program until the test ends.
+func startSteps(t testing.TB, python string, args ...string) *steps {
+	t.Helper()
+	target := exec.Command(python, args...)
 	in, err := target.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -49,11 +68,24 @@ func start(t testing.TB, python truth.Interpreter, args ...string) (pid int, lin
 		_ = target.Process.Kill()
 		_ = target.Wait()
 	})
-	if line, err = bufio.NewReader(out).ReadString('\n'); err != nil {
-		_ = target.Wait()
-		t.Fatalf("the program ended: %v\n%s", err, stderr)
+	return &steps{t: t, pid: target.Process.Pid, in: in, lines: bufio.NewReader(out), err: stderr, wait: target.Wait}
+}
+
+// next lets the program go on, but for the first time, and returns the line that it prints then.
+func (s *steps) next() string {
+	s.t.Helper()
+	if s.begun {
+		if _, err := io.WriteString(s.in, "\n"); err != nil {
+			s.t.Fatal(err)
+		}
 	}
-	return target.Process.Pid, line
+	s.begun = true
+	line, err := s.lines.ReadString('\n')
+	if err != nil {
+		_ = s.wait()
+		s.t.Fatalf("the program ended: %v\n%s", err, s.err)
+	}
+	return strings.TrimSpace(line)
 }
 
 func open(t testing.TB, pid int) *Reader {
@@ -125,32 +157,40 @@ func TestTasksAreWhatTheProgramSays(t *testing.T) {
 
 // A task whose future is done waits for its turn, not for the future.
 func TestTasksWhoseFutureIsDoneAreReady(t *testing.T) {
-	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
-		pid, line := start(t, python, "testdata/ready.py")
-		var want map[string]bool
-		if err := json.Unmarshal([]byte(line), &want); err != nil {
-			t.Fatal(err)
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) { readyOnes(t, python, "testdata/ready.py") })
+}
+
+// readyOnes compares which tasks are ready with what a program says.
+func readyOnes(t *testing.T, python truth.Interpreter, program string) {
+	t.Helper()
+	pid, line := start(t, python, program)
+	var want map[string]bool
+	if err := json.Unmarshal([]byte(line), &want); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := open(t, pid).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot.Wake(timeline.Monotonic())
+	found := 0
+	for _, task := range snapshot.Tasks {
+		ready, known := want[task.Name]
+		if !known {
+			continue // the program's own, which runs
 		}
-		snapshot, err := open(t, pid).Read()
-		if err != nil {
-			t.Fatal(err)
+		found++
+		state := map[bool]State{false: Waiting, true: Ready}[ready]
+		if strings.HasSuffix(task.Name, "not-begun") {
+			state = Created
 		}
-		snapshot.Wake(timeline.Monotonic())
-		found := 0
-		for _, task := range snapshot.Tasks {
-			ready, known := want[task.Name]
-			if !known {
-				continue // the program's own, which runs
-			}
-			found++
-			if state := map[bool]State{false: Waiting, true: Ready}[ready]; task.State != state || len(task.Frames) == 0 {
-				t.Errorf("%s is in state %d with %d frames, want state %d", task.Name, task.State, len(task.Frames), state)
-			}
+		if task.State != state || len(task.Frames) == 0 {
+			t.Errorf("%s is in state %d with %d frames, want state %d", task.Name, task.State, len(task.Frames), state)
 		}
-		if found != len(want) {
-			t.Errorf("%d of %d tasks are found", found, len(want))
-		}
-	})
+	}
+	if found != len(want) {
+		t.Errorf("%d of %d tasks are found", found, len(want))
+	}
 }
 
 // A process that was forked within a loop has a copy of its tasks, which nothing runs any more; those of its own loop count.

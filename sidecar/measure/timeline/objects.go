@@ -55,6 +55,9 @@ const (
 	ObjectDatabase  ObjectKind = "database" // of SQLite
 )
 
+// StandardInput is the name of the pipe that a program's own input comes from; others have none.
+const StandardInput = "standard input"
+
 // ObjectKinds lists them.
 func ObjectKinds() []ObjectKind {
 	return []ObjectKind{ObjectFile, ObjectFolder, ObjectSocket, ObjectPipe, ObjectLock, ObjectThread, ObjectFuture, ObjectEvent,

@@ -275,7 +275,11 @@ func lockedBy(r *report.View, w *report.Blocked) string {
 	if r.Processes[w.Process].PID == w.OwnerPID {
 		return "the process itself had it"
 	}
-	return "process " + strconv.Itoa(w.OwnerPID) + " had it"
+	name := "process " + strconv.Itoa(w.OwnerPID)
+	if i := slices.IndexFunc(r.Processes, func(p report.Process) bool { return p.PID == w.OwnerPID }); i >= 0 { // one of the program's own
+		name += " (" + r.Processes[i].Text + ")"
+	}
+	return name + " had it"
 }
 
 // awaitsTable ranks the lines at which tasks of event loops waited, of the program's process first. Where no two waited at once,

@@ -425,8 +425,13 @@ func TestWhichProcessHadALock(t *testing.T) {
 	const s = timeline.Nanos(time.Second)
 	b := recordedScript()
 	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
-	for i, owner := range []int{8, 7} {
-		at := timeline.Nanos(i) * 6 * s
+	number := 2
+	b.Describe(func(r *timeline.Recording) {
+		worker := timeline.Process{PID: 9, ParentIndex: 0, Role: timeline.RoleWorker, Number: &number, CPU: -1}
+		r.Processes = append(r.Processes, worker)
+	})
+	for i, owner := range []int{8, 7, 9} {
+		at := timeline.Nanos([]int{0, 4, 7}[i]) * s // of 10
 		b.Set(main, at, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "/home/ann/app.py", Line: 2 + i, FirstLine: 1})), timeline.StateWaiting, false)
 		b.SetWait(main, at, timeline.WaitSleep, b.Object(timeline.Object{Call: "sleep", Kind: timeline.ObjectDatabase, Name: "/home/ann/x.db", Owner: owner}))
 	}
@@ -438,7 +443,8 @@ func TestWhichProcessHadALock(t *testing.T) {
 	for _, row := range blockedTable(r, 10).rows {
 		got = append(got, row.name+" | "+row.aside+" | "+row.hint)
 	}
-	want := []string{"lock of ~/x.db (SQLite) | app.py:2 | process 8 had it", "lock of ~/x.db (SQLite) | app.py:3 | the process itself had it"}
+	want := []string{"lock of ~/x.db (SQLite) | app.py:2 | process 8 had it", "lock of ~/x.db (SQLite) | app.py:3 | the process itself had it",
+		"lock of ~/x.db (SQLite) | app.py:4 | process 9 (worker process 2) had it"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -246,7 +246,7 @@ func (d *Difference) JSON() ([]byte, error) { return indented(d) }
 // Text is the comparison for a terminal.
 func (d *Difference) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s → %s\n%s\n\n", d.Before.label(), d.After.label(), d.sentence())
+	fmt.Fprintf(&b, "%s\n%s\n\n", d.title(), d.sentence())
 	rows := [][]string{{"cell", "before", "after", "change"}}
 	for _, c := range d.Cells {
 		number := unknown
@@ -266,18 +266,33 @@ func (d *Difference) Text() string {
 			widths[i] = max(widths[i], words.Columns(text))
 		}
 	}
+	var above int64 // by how much the peak of the last cell differs of which it is known
 	for i, row := range rows {
 		line := ""
 		for k, text := range row {
 			line += words.PadLeft(text, widths[k]) + "  "
 		}
 		if i > 0 && i <= len(d.Cells) {
-			line += d.Cells[i-1].remark()
+			c := &d.Cells[i-1]
+			by, known := c.peakChange()
+			line += c.remark(by - above)
+			if known {
+				above = by
+			}
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	fmt.Fprintf(&b, "\n%s\n", d.basis())
 	return b.String()
+}
+
+// title names what was compared.
+func (d *Difference) title() string {
+	before, after := d.Before.label(), d.After.label()
+	if before == after {
+		return before + ", before and after"
+	}
+	return before + " → " + after
 }
 
 func (s Side) label() string {
@@ -316,15 +331,25 @@ const (
 	leastPeak = 64 << 20
 )
 
-// remark is a cell's code, with what else has changed.
-func (c Change) remark() string {
+// peakChange is by how much its peak of memory differs.
+func (c *Change) peakChange() (by int64, known bool) {
+	if c.PeakBeforeBytes == nil || c.PeakAfterBytes == nil {
+		return 0, false
+	}
+	return *c.PeakAfterBytes - *c.PeakBeforeBytes, true
+}
+
+// remark is a cell's code, with what else has changed. What cells have kept is in the peaks of those that follow: a peak is no change of
+// this one's if it differs by as much as that of the cell above, or by hardly more.
+func (c *Change) remark(more int64) string {
 	text := c.Code
 	if c.Edited {
 		text += " · edited"
 	}
-	if a, b := c.PeakBeforeBytes, c.PeakAfterBytes; a != nil && b != nil {
-		if by := math.Abs(float64(*b - *a)); by > worthPeak*float64(max(*a, *b)) && by > leastPeak {
-			text += " · peak memory " + words.Quantity(float64(*a), "B") + " → " + words.Quantity(float64(*b), "B")
+	if by, known := c.peakChange(); known {
+		a, b := *c.PeakBeforeBytes, *c.PeakAfterBytes
+		if least := max(worthPeak*float64(max(a, b)), leastPeak); math.Abs(float64(by)) > least && math.Abs(float64(more)) > least {
+			text += " · peak memory " + words.Quantity(float64(a), "B") + " → " + words.Quantity(float64(b), "B")
 		}
 	}
 	return text
@@ -350,7 +375,7 @@ func (d *Difference) sentence() string {
 	if len(differ) == 0 {
 		return text
 	}
-	return text + " What changed most is cell " + differ[0].name() + ": " + differ[0].verdict() + "."
+	return text + " What changed most is cell " + strings.TrimRight(differ[0].name(), ":") + ": " + differ[0].verdict() + "."
 }
 
 // isHidden reports whether the whole is within noise only for the noise of cells that did not change: those that did took more

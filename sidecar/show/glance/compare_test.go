@@ -200,6 +200,32 @@ func TestTheFormattingOfATracebackIsNoDifference(t *testing.T) {
 	}
 }
 
+// What a cell has kept is in the peaks of all that follow: the change is that cell's. The code of a loop ends in a colon, too.
+func TestWhatACellKeptIsNoChangeOfTheNext(t *testing.T) {
+	with := func(ms int, peaks ...int64) *Document {
+		n := Notebook{Cells: []Cell{{Number: 1, Code: "load()"}, {Number: 2, Code: "for i in more:"}, {Number: 3, Code: "fit()"}, {Number: 4, Code: "plot()"}}}
+		for i := range n.Cells {
+			c := &n.Cells[i]
+			c.Outcome, c.Duration, c.Figures = "ok", 100*time.Millisecond, Figures{Peak: of(peaks[i] << 20)}
+		}
+		n.Cells[1].Duration = time.Duration(ms) * time.Millisecond
+		return n.Document()
+	}
+	d, err := Compare([]*Document{with(400, 100, 250, 260, 600)}, []*Document{with(1400, 100, 430, 450, 1600)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := d.Text()
+	for _, want := range []string{"cell [2] for i in more: +1.0 s", "250 MiB → 430 MiB", "600 MiB → 1.6 GiB"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if strings.Count(text, "peak memory") != 2 {
+		t.Errorf("fit() has as much more as what the loop kept:\n%s", text)
+	}
+}
+
 // Imports take a fifth longer or less from run to run.
 func TestImportsVary(t *testing.T) {
 	imports := func(ms, importing int) *Document {

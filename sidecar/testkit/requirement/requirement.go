@@ -28,8 +28,8 @@ const (
 // PythonVersion is a CPython of one minor version that runs.
 func PythonVersion(minor string) Requirement { return "python-" + Requirement(minor) }
 
-// Gevent is gevent in the environment that tools/kernels makes for a version.
-func Gevent(minor string) Requirement { return "gevent-" + Requirement(minor) }
+// Package is a package of Python in the environment that tools/kernels makes for a version: gevent or trio.
+func Package(name, minor string) Requirement { return Requirement(name + "-" + minor) }
 
 // skipped is the environment variable with the file in which skipped tests are written down, a line each.
 const skipped = "OMNI_PERF_SKIPPED_TESTS"

@@ -112,16 +112,16 @@ func EachInterpreter(t *testing.T, test func(t *testing.T, python Interpreter)) 
 	}
 }
 
-// WithGevent is the interpreter of the environment of a version, which has gevent.
-func WithGevent(t *testing.T, minor string) string {
+// With is the interpreter of the environment of a version, which has a package: gevent or trio.
+func With(t *testing.T, name, minor string) string {
 	t.Helper()
 	root, err := checkout()
 	if err != nil {
 		t.Fatal(err)
 	}
 	python := filepath.Join(root, ".cache", "kernels", minor, "bin", "python")
-	if exec.Command(python, "-c", "import gevent").Run() != nil {
-		requirement.Missing(t, requirement.Gevent(minor), "the environment of %s has no gevent: run tools/kernels", minor)
+	if exec.Command(python, "-c", "import "+name).Run() != nil {
+		requirement.Missing(t, requirement.Package(name, minor), "the environment of %s has no %s: run tools/kernels", minor, name)
 	}
 	return python
 }

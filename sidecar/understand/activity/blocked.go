@@ -97,11 +97,15 @@ func BlockedOn(rec *timeline.Recording, owner func(*timeline.Thread) int, own fu
 	out := make([]Blocked, 0, len(sums))
 	turns := make(map[turn][]*Blocked)
 	for _, sum := range sums {
-		if !rec.Objects[sum.Object].IsOfThread() || rec.Objects[sum.Object].Kind == timeline.ObjectThread || sum.Holder.Place.Line == 0 {
+		object := rec.Objects[sum.Object]
+		if !object.IsOfThread() || object.Holder < 0 || int(object.Holder) >= len(rec.Threads) {
 			out = append(out, *sum)
 			continue
 		}
-		t := turn{rec.Objects[sum.Object].Kind, sum.Process, sum.Place, sum.Holder.Place}
+		t := turn{kind: object.Kind, process: sum.Process, place: sum.Place, held: sum.Holder.Place}
+		if object.Kind == timeline.ObjectThread || t.held.Line == 0 { // which thread it was is what the row says
+			t.name = shortName(rec.Threads[object.Holder].Name, 1)
+		}
 		turns[t] = append(turns[t], sum)
 	}
 	for _, had := range turns {
@@ -168,14 +172,19 @@ func onePeer(all []timeline.Object) []timeline.ObjectID {
 	return out
 }
 
-// turn is a line at which a lock or a future was waited for, and the line at which another thread had it.
+// turn is a line at which a lock, a future or the end of a thread was waited for, and the line at which that thread had it, or was.
 type turn struct {
 	kind        timeline.ObjectKind
 	process     int
 	place, held Place
+	name        string // of a thread that was to end, or whose line is not known, without its number
 }
 
-// inTurn sums up the waits for a lock that several threads had at one line, or for what they computed there, as those of a pool do.
+// SeveralThreads is in place of the names of threads that have nothing in common.
+const SeveralThreads = "threads"
+
+// inTurn sums up the waits for a lock that several threads had at one line, or for what they computed there, as those of a pool do, or for
+// the ends of threads of one kind.
 func inTurn(rec *timeline.Recording, had []*Blocked) Blocked {
 	slices.SortFunc(had, func(a, b *Blocked) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Object, b.Object)) })
 	sum := *had[0]
@@ -190,7 +199,7 @@ func inTurn(rec *timeline.Recording, had []*Blocked) Blocked {
 		}
 	}
 	if len(names) > 1 {
-		sum.Threads = cmp.Or(commonName(names), "threads")
+		sum.Threads = cmp.Or(commonName(names), SeveralThreads)
 	}
 	return sum
 }

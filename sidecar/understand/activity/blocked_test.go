@@ -160,6 +160,55 @@ func TestALockThatThreadsHaveInTurnIsOneRow(t *testing.T) {
 	}
 }
 
+// What threads of a pool compute in a library alone, as those of read_csv, has no line of the user's own: it is one row all the same.
+func TestWhatALibrarysPoolComputesIsOneRow(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	b, line := aProgram()
+	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
+	library := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "read", File: "/v/lib/python3.12/site-packages/lib.py", Line: 9}))
+	for i, name := range []string{"ThreadPoolExecutor-0_0", "ThreadPoolExecutor-0_1", "writer"} {
+		id := b.Thread(timeline.Thread{PID: 7, NativeID: 8 + i, Name: name, OnCPU: -1})
+		b.Set(id, 0, library, timeline.StateNative, false)
+		b.Set(main, timeline.Nanos(i)*20*ms, line(4), timeline.StateWaiting, false)
+		b.SetWait(main, timeline.Nanos(i)*20*ms, timeline.WaitLock, b.Object(timeline.Object{Call: "result", Kind: timeline.ObjectFuture, Holder: id}))
+	}
+	rec := b.Snapshot(60 * ms)
+	got := BlockedOn(rec, func(*timeline.Thread) int { return 0 }, func(id timeline.FrameID) bool { return rec.Frames[id].File == "/u/a.py" })
+	if len(got) != 2 || got[0].Threads != "ThreadPoolExecutor-0" || got[0].Time != 40*ms || got[1].Threads != "" {
+		t.Errorf("%+v, want one row of the pool and one of another thread", got)
+	}
+}
+
+// Threads of one kind are joined one after the other: their ends are one row, and short as each of them is, together they are what
+// was waited for longest.
+func TestTheEndsOfThreadsOfOneKindAreOneRow(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	b, line := aProgram()
+	main := b.Thread(timeline.Thread{PID: 7, Main: true, OnCPU: -1})
+	join := func(name string, at, took, used timeline.Nanos, slept timeline.NodeID) {
+		id := b.Thread(timeline.Thread{PID: 7, NativeID: int(8 + at/ms), Name: name, OnCPU: -1})
+		b.Set(main, at, line(3), timeline.StateWaiting, false)
+		b.SetWait(main, at, timeline.WaitLock, b.Object(timeline.Object{Call: "join", Kind: timeline.ObjectThread, Holder: id}))
+		b.Set(id, at, slept, timeline.StateWaiting, false)
+		b.SetWait(id, at, timeline.WaitSleep, 0)
+		b.Set(id, at+took-used, slept, timeline.StatePython, false)
+		b.End(id, at+took)
+	}
+	for i := range 30 {
+		join(fmt.Sprintf("Thread-%d (task)", i+1), timeline.Nanos(i)*20*ms, 20*ms, 0, line(5))
+	}
+	join("loader", 600*ms, 150*ms, 10*ms, line(6))
+	rec := b.Snapshot(750 * ms)
+	got := BlockedOn(rec, func(*timeline.Thread) int { return 0 }, func(timeline.FrameID) bool { return true })
+	if len(got) != 2 || got[0].Threads != "task" || got[0].Times != 30 || got[0].Time != 600*ms || got[1].Threads != "" || got[1].Time != 150*ms {
+		t.Errorf("%+v, want 30 ends of a task and one of another thread", got)
+	}
+	actors := NewBystanders(NewStacks(rec, NewSource(rec, nil)), &rec.Threads[main]).ThreadsDuring([]timeline.Interval{timeline.Between(0, 750*ms)})
+	if len(actors) != 2 || actors[0].Name != "task" || actors[0].Cause != Sleep || actors[1].Name != "loader" {
+		t.Errorf("%+v, want the tasks, which slept longest, and the loader", actors)
+	}
+}
+
 // Of a lock whose owner is nowhere to be read, as of a threading.Lock, the line that takes it says that it is one; a thread
 // that waits in a queue waits for no lock.
 func TestALockThatNobodyIsKnownToHave(t *testing.T) {

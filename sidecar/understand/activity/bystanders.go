@@ -32,6 +32,7 @@ type Actor struct {
 	Start    timeline.Nanos // of the first
 	End      timeline.Nanos // of the last
 	Exit     *int           // of one process that has ended, where known
+	Active   timeline.Nanos // of threads: for how long they did something, not only waited for others; 0: not known
 	Awaited  timeline.Nanos // that the thread waited for it, or for a lock that it had; 0: not known
 	Queued   float64        // share of its time for which it waited for a lock that others had, of threads; 0: not known
 	QueuedAt Place          // the line of the user's own with most of that; zero: none has

@@ -34,7 +34,7 @@ func EachSpan[T any](t *Reading, ask func(stack []timeline.FrameID, cause Cause,
 			answer, asked := known[k]
 			if !asked {
 				stack := t.stacks.Stack(span.Node)
-				cause, at := t.stacks.classify(stack, span.State, span.Wait)
+				cause, at := t.stacks.doing(t.Thread, stack, span.State, span.Wait)
 				answer = ask(stack, cause, at)
 				known[k] = answer
 			}
@@ -201,10 +201,15 @@ func (s *Stacks) callFrom(stack []timeline.FrameID, at Place) (call Call, own bo
 }
 
 // publicName leaves out the classes that a library keeps to itself: fit of
-// "_BaseKMeans.fit".
+// "_BaseKMeans.fit". "_LockImpl.acquire" is Lock's.
 func publicName(function string) string {
 	parts := strings.Split(function, ".")
 	last := len(parts) - 1
+	for i, part := range parts[:last] {
+		if name, ok := strings.CutSuffix(part, "Impl"); ok {
+			parts[i] = strings.TrimPrefix(name, "_")
+		}
+	}
 	kept := slices.DeleteFunc(parts[:last:last], func(part string) bool { return strings.HasPrefix(part, "_") })
 	return strings.Join(append(kept, function[strings.LastIndexByte(function, '.')+1:]), ".")
 }

@@ -48,7 +48,7 @@ func newHistory(s *Stacks, t *timeline.Thread, life lifetime) *History {
 		}
 		st := h.States[unknownState]
 		if k.known {
-			st.Cause, st.Place = s.classify(s.Stack(k.node), k.state, k.wait)
+			st.Cause, st.Place = s.doing(t, s.Stack(k.node), k.state, k.wait)
 		}
 		st = k.stage.of(st)
 		if st.Cause == Exit && !s.Files.Own(st.Place.File) {

@@ -13,7 +13,7 @@ import (
 // sleeps and waits for something else, as "async with lock: await sleep(1)", there are two.
 func (s *Stacks) TasksAt(process int) []AwaitLine {
 	apart := func(key awaitKey, node timeline.NodeID) awaitsTogether {
-		stack := s.Stack(node)
+		stack := s.suspended(node)
 		return awaitsTogether{key, len(stack) > 0 && s.facts[stack[0]].means&origin.Sleeps != 0}
 	}
 	return awaitsOf(s.Rec, s.isOwn, apart, func(a *timeline.Await) bool { return a.Process == process && s.awaitsNoTask(a) })
@@ -55,8 +55,17 @@ func (s *Stacks) awaitsNoTask(a *timeline.Await) bool {
 	if a.Kind != timeline.AwaitsOther {
 		return false
 	}
-	stack := s.Stack(a.Node)
+	stack := s.suspended(a.Node)
 	return len(stack) > 0 && s.facts[stack[0]].means&origin.AwaitsTasks == 0
+}
+
+// suspended is the stack of a task that waits, without the functions that a library suspends each task by.
+func (s *Stacks) suspended(node timeline.NodeID) []timeline.FrameID {
+	stack := s.Stack(node)
+	for len(stack) > 0 && s.facts[stack[0]].means&origin.Selects != 0 {
+		stack = stack[1:]
+	}
+	return stack
 }
 
 func (s *Stacks) isOwn(frame timeline.FrameID) bool { return s.facts[frame].own }
@@ -64,13 +73,14 @@ func (s *Stacks) isOwn(frame timeline.FrameID) bool { return s.facts[frame].own 
 // Awaited is the library function that a line at which tasks waited called; sleeps reports that it is a sleep, by the
 // line itself.
 func (s *Stacks) Awaited(a *AwaitLine) (call Call, sleeps bool) {
-	stack := s.Stack(a.Node)
+	stack := s.suspended(a.Node)
 	call, _ = s.callFrom(stack, a.Place)
 	at := s.ownest(stack)
 	if leaf := s.Rec.Frames[stack[0]]; isSpecial(call.Function) && s.Files.Of(leaf.File).Package == call.Package && !isInternal(leaf.Function) {
 		call.Function = publicName(leaf.Function) // Lock.acquire of "async with lock"
 	}
-	return call, at == 1 && s.facts[stack[0]].means&origin.Sleeps != 0
+	other := func(id timeline.FrameID) bool { return s.facts[id].means&origin.Sleeps == 0 }
+	return call, at > 0 && !slices.ContainsFunc(stack[:at], other)
 }
 
 // Held is the line at which tasks waited while they had what others waited for at the header of a block, as a lock: of the

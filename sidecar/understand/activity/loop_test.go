@@ -7,9 +7,27 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
+// inAsyncio and inTrio are a turn of an event loop, and its selector.
+var (
+	inAsyncio = [2]timeline.Frame{
+		{Function: "BaseEventLoop._run_once", File: "/usr/lib/python3.12/asyncio/base_events.py", Line: 1},
+		{Function: "EpollSelector.select", File: "/usr/lib/python3.12/selectors.py", Line: 1},
+	}
+	inTrio = [2]timeline.Frame{
+		{Function: "unrolled_run", File: trioAt + "_core/_run.py", Line: 1},
+		{Function: "EpollIOManager.get_events", File: trioAt + "_core/_io_epoll.py", Line: 1},
+	}
+)
+
+const trioAt = "/usr/lib/python3.12/site-packages/trio/"
+
 // scriptInLoop is a script's thread in its event loop: in each stretch of 100 ms with one of the stacks, given from the
 // task's own coroutine on; an empty one is the loop's selector.
 func scriptInLoop(stacks ...[]timeline.Frame) *timeline.Builder {
+	return scriptIn(inAsyncio, stacks...)
+}
+
+func scriptIn(loop [2]timeline.Frame, stacks ...[]timeline.Frame) *timeline.Builder {
 	b := timeline.NewBuilder(timeline.Options{Origin: 1})
 	b.Describe(func(r *timeline.Recording) {
 		r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
@@ -18,9 +36,9 @@ func scriptInLoop(stacks ...[]timeline.Frame) *timeline.Builder {
 	id := b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, OnCPU: -1})
 	for i, frames := range stacks {
 		state := timeline.StatePython
-		all := []timeline.Frame{{Function: "<module>", File: "app.py", Line: 30}, {Function: "BaseEventLoop._run_once", File: "/usr/lib/python3.12/asyncio/base_events.py", Line: 1}}
+		all := []timeline.Frame{{Function: "<module>", File: "app.py", Line: 30}, loop[0]}
 		if len(frames) == 0 {
-			all, state = append(all, timeline.Frame{Function: "EpollSelector.select", File: "/usr/lib/python3.12/selectors.py", Line: 1}), timeline.StateWaiting
+			all, state = append(all, loop[1]), timeline.StateWaiting
 		}
 		node := timeline.RootNode
 		for _, f := range append(all, frames...) {
@@ -34,11 +52,18 @@ func scriptInLoop(stacks ...[]timeline.Frame) *timeline.Builder {
 // What keeps a loop from tasks that are ready is what the innermost coroutine called, at its line; while none is
 // ready, nothing does.
 func TestWhatHoldsALoopIsWhatACoroutineCalled(t *testing.T) {
+	for name, loop := range map[string][2]timeline.Frame{"asyncio": inAsyncio, "trio": inTrio} {
+		t.Run(name, func(t *testing.T) { whatHolds(t, loop) })
+	}
+}
+
+func whatHolds(t *testing.T, loop [2]timeline.Frame) {
+	t.Helper()
 	const ms = timeline.Nanos(time.Millisecond)
 	client := timeline.Frame{Function: "client", File: "app.py", Line: 9, FirstLine: 7}
 	checksum := []timeline.Frame{client, {Function: "checksum", File: "app.py", Line: 5, FirstLine: 4}, {Function: "inner", File: "app.py", Line: 2, FirstLine: 1}}
 	alone := []timeline.Frame{{Function: "client", File: "app.py", Line: 10, FirstLine: 7}}
-	b := scriptInLoop(checksum, checksum, nil, checksum, alone, checksum)
+	b := scriptIn(loop, checksum, checksum, nil, checksum, alone, checksum)
 	waits := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "client", File: "app.py", Line: 8, FirstLine: 7, Suspended: true}))
 	b.AddAwaits(0, 0, 150*ms, timeline.AwaitsTurn, map[timeline.NodeID]int{waits: 3}, nil)
 	b.AddAwaits(0, 150*ms, 500*ms, timeline.AwaitsTurn, map[timeline.NodeID]int{waits: 2}, nil)
@@ -61,6 +86,11 @@ func TestWhatHoldsALoopIsWhatACoroutineCalled(t *testing.T) {
 // An awaited library is named by what the line called: of a sleep it is said that it is one.
 func TestWhatALineAwaits(t *testing.T) {
 	asyncio := "/usr/lib/python3.12/asyncio/"
+	traps := []timeline.Frame{{Function: "wait_task_rescheduled", File: trioAt + "_core/_traps.py"}, {Function: "_real_async_yield", File: trioAt + "_core/_traps.py"}}
+	sleep := append([]timeline.Frame{{Function: "sleep", File: trioAt + "_timeouts.py"}, {Function: "sleep_until", File: trioAt + "_timeouts.py"},
+		{Function: "sleep_forever", File: trioAt + "_timeouts.py"}}, traps...)
+	park := append([]timeline.Frame{{Function: "ParkingLot.park", File: trioAt + "_core/_parking_lot.py"}}, traps...)
+	anyio := "/usr/lib/python3.12/site-packages/anyio/"
 	for _, c := range []struct {
 		frames []timeline.Frame
 		want   Call
@@ -72,6 +102,15 @@ func TestWhatALineAwaits(t *testing.T) {
 		{[]timeline.Frame{{Function: "_ContextManagerMixin.__aenter__", File: asyncio + "mixins.py"}, {Function: "Lock.acquire", File: asyncio + "locks.py"}}, Call{"asyncio", "Lock.acquire"}, false, false},
 		{[]timeline.Frame{{Function: "StreamReader.readline", File: asyncio + "streams.py"}, {Function: "StreamReader._wait_for_data", File: asyncio + "streams.py"}}, Call{"asyncio", "StreamReader.readline"}, false, false},
 		{[]timeline.Frame{{Function: "TaskGroup.__aexit__", File: asyncio + "taskgroups.py"}}, Call{}, false, true},
+		{traps, Call{}, false, false},
+		{sleep, Call{"trio", "sleep"}, true, false},
+		{append([]timeline.Frame{{Function: "sleep", File: anyio + "_core/_eventloop.py"}, {Function: "TrioBackend.sleep", File: anyio + "_backends/_trio.py"}}, sleep...),
+			Call{"anyio", "sleep"}, true, false},
+		{append([]timeline.Frame{{Function: "AsyncContextManagerMixin.__aenter__", File: trioAt + "_sync.py"}, {Function: "_LockImpl.acquire", File: trioAt + "_sync.py"}}, park...),
+			Call{"trio", "Lock.acquire"}, false, false},
+		{append([]timeline.Frame{{Function: "NurseryManager.__aexit__", File: trioAt + "_core/_run.py"}, {Function: "Nursery._nested_child_finished", File: trioAt + "_core/_run.py"}}, traps...),
+			Call{}, false, true},
+		{[]timeline.Frame{{Function: "TaskGroup.__aexit__", File: anyio + "_backends/_asyncio.py"}}, Call{}, false, true},
 		{[]timeline.Frame{{Function: "wait", File: asyncio + "tasks.py"}, {Function: "_wait", File: asyncio + "tasks.py"}}, Call{}, false, true},
 	} {
 		b := scriptInLoop(nil)

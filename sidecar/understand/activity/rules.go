@@ -50,6 +50,22 @@ var (
 // is not on the stack: resolve turns it into Thread or Child.
 const pool Cause = "pool"
 
+// serve is the wait of a server for whoever may come. The program's main thread waits for the network there. Another one waits for
+// nothing that the program does, and nobody waits for it.
+const serve Cause = "serve"
+
+// doing is classify for a thread.
+func (s *Stacks) doing(t *timeline.Thread, stack []timeline.FrameID, state timeline.State, wait timeline.Wait) (Cause, Place) {
+	cause, at := s.classify(stack, state, wait)
+	switch {
+	case cause != serve:
+		return cause, at
+	case t.Main || t.RunsCell:
+		return Network, at
+	}
+	return EventLoop, at
+}
+
 // selects is a call of the system's select or poll: tables and queries have a select of their own.
 const selects = `(\bselect\.select\(|(^|[^.\w])select\(\s*\[|\.poll\()`
 
@@ -98,6 +114,7 @@ var causeRules = []causeRule{
 	{cause: pool, inner: true, states: offCPU, means: origin.WaitsForPool},
 	{cause: Database, inner: true, states: offCPU, means: origin.AsksDatabase},
 	{cause: Database, states: offCPU, source: regexp.MustCompile(`\.(execute|executemany|executescript|fetchall|fetchone|fetchmany|commit)\(|\bread_sql`)},
+	{cause: serve, inner: true, states: offCPU, function: "BaseServer.serve_forever"}, // socketserver's: of http.server, wsgiref, werkzeug
 	{cause: Network, inner: true, states: offCPU, means: origin.UsesNetwork},
 	{cause: Network, states: offCPU, source: regexp.MustCompile(`\b\w*sock\w*\.(recv\w*|send\w*|connect|accept)\(|\burlopen\(`)},
 	{cause: Sleep, states: offCPU, source: regexp.MustCompile(`\bselect\(\s*\[\]\s*,\s*\[\]\s*,\s*\[\]`)}, // with a timeout

@@ -69,41 +69,58 @@ func (h *History) IntervalsOf(fits func(state int) bool) []timeline.Interval {
 	return list
 }
 
-// minActive is the share of a wait for which another thread must have been active
+// minActive is the share of a wait for which another thread, or those that did the same together, must have been active
 // to be named.
 const minActive = 0.05
 
 // ThreadsDuring is what the other threads did in some intervals, in which the thread waited, those that did
-// the same at the same place together, the busiest first.
+// the same at the same place together, the busiest first; of those that used hardly any CPU time, the one that was active longest.
 func (c *Bystanders) ThreadsDuring(where []timeline.Interval) []Actor {
-	length := timeline.Total(where)
-	groups := make(map[Activity][]bystander)
-	used := make(map[Activity]timeline.Nanos)
+	type part struct {
+		bystander
+		cpu, long timeline.Nanos
+	}
+	least := timeline.Nanos(minActive * float64(timeline.Total(where)))
+	groups, longest := make(map[Activity][]part), make(map[Activity]timeline.Nanos)
 	for _, t := range c.mayWake(where) {
-		did, cpu, long := t.mostly(where)
-		if float64(long) < minActive*float64(length) {
-			continue
+		if did, cpu, long := t.mostly(where); long > 0 {
+			groups[did] = append(groups[did], part{t, cpu, long})
+			longest[did] = max(longest[did], long)
 		}
-		groups[did] = append(groups[did], t)
-		used[did] += cpu
 	}
 	var list []Actor
-	for did, threads := range groups {
-		a := Actor{Count: atOnce(threads), Cause: did.Cause, Place: did.Place, CPU: used[did]}
+	for did, parts := range groups {
+		a := Actor{Cause: did.Cause, Place: did.Place}
+		var threads []bystander
 		var names []string
-		for i, t := range threads {
-			names = append(names, t.Name)
+		for _, t := range parts {
+			if t.long < min(least, longest[did]/2) { // one of many short threads has as little as each of them
+				continue
+			}
+			threads, names = append(threads, t.bystander), append(names, t.Name)
+			a.CPU, a.Active = a.CPU+t.cpu, a.Active+t.long
 			start, end := t.Spans[0].Start, t.Spans[len(t.Spans)-1].End
-			if i == 0 || start < a.Start {
+			if len(threads) == 1 || start < a.Start {
 				a.Start = start
 			}
 			a.End = max(a.End, end)
 		}
-		a.Name = commonName(names)
+		if a.Active < least {
+			continue
+		}
+		a.Count, a.Name = atOnce(threads), commonName(names)
 		a.Queued, a.QueuedAt = c.queued(threads, where)
 		list = append(list, a)
 	}
-	slices.SortFunc(list, byWork)
+	worth := func(cpu timeline.Nanos) timeline.Nanos { // what sleepers use around their sleeps is no order
+		if cpu < least {
+			return 0
+		}
+		return cpu
+	}
+	slices.SortFunc(list, func(a, b Actor) int {
+		return cmp.Or(cmp.Compare(worth(b.CPU), worth(a.CPU)), cmp.Compare(b.Active, a.Active), byWork(a, b))
+	})
 	return list
 }
 

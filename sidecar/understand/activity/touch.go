@@ -2,6 +2,7 @@ package activity
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -56,15 +57,27 @@ const (
 // owner gives the process of a thread, own says which frames are the user's.
 func Touches(rec *timeline.Recording, owner func(*timeline.Thread) int, own func(timeline.FrameID) bool) []Touch {
 	e := evidenceOf(rec, owner, own)
+	unseen := make(map[int]timeline.NodeID)
+	for process := range e.users {
+		maps.Copy(unseen, e.unseen(process))
+	}
 	touches := make([]Touch, len(rec.Growth))
 	for i, g := range rec.Growth {
 		touches[i] = Touch{Growth: g}
 		if g.Bytes > 0 {
 			touches[i].By = e.divide(&g)
+			if node, ok := unseen[i]; ok && !e.sleeps(&g) {
+				touches[i].By = []Part{{node, g.Bytes}, {g.Before, 0}, {g.After, 0}}
+			}
 			touches[i].For = e.waiter(&touches[i])
 		}
 	}
 	return touches
+}
+
+// sleeps reports whether a growth's thread slept at an end of it.
+func (e *evidence) sleeps(g *timeline.Growth) bool {
+	return slices.ContainsFunc(e.candidates(g), func(c candidate) bool { return c.asleep })
 }
 
 // waiter is the stack of the one thread that waited for others in a line of the user's own while memory grew in none, and no thread ran in one.

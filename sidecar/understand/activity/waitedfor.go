@@ -16,6 +16,7 @@ type wait struct {
 	covered   func() float64 // share of the time for which they did
 	native    func() float64 // CPUs that the process used beside its Python threads
 	pipe      func() bool    // the line reads what another thread or process writes, and for longer than a disk takes
+	anyPipe   func() bool    // it reads a pipe for longer than that, whatever the line says
 }
 
 // waitCase is a case in which something is known of a wait.
@@ -37,7 +38,7 @@ var waitCases = []waitCase{
 	{"the pool has processes", []Cause{pool}, func(w *wait) bool { return w.children && w.processes >= w.threads/2 }, Child},
 	{"processes work while it reads", []Cause{InOut}, func(w *wait) bool { return w.children && w.processes >= BusyCores }, Child},
 	{"a thread writes the pipe", []Cause{InOut}, func(w *wait) bool { return w.threads >= BusyCores && w.pipe() }, Thread},
-	{"a process writes the pipe", []Cause{InOut}, func(w *wait) bool { return w.covered() >= BusyCores && w.pipe() }, Child},
+	{"a process writes the pipe", []Cause{InOut}, func(w *wait) bool { return w.covered() >= BusyCores && (w.pipe() || w.anyPipe()) }, Child},
 	{"files, pipes or sockets", []Cause{InOut}, always, InOut},
 	{"the pool's threads are busy", []Cause{pool}, func(w *wait) bool { return w.threads >= BusyCores }, Thread}, // a library's may compute for them
 	{"a library's own threads compute", nil, func(w *wait) bool { return w.native() >= BusyCores }, Native},
@@ -78,9 +79,27 @@ func (c *Bystanders) waitedFor(st Activity, where []timeline.Interval) Cause {
 		covered: func() float64 { return c.Covered(where) },
 		native:  func() float64 { return c.nativeCores(where) },
 		pipe:    func() bool { return c.s.Says(st.Place, pipeRead) && isLong(where) },
+		anyPipe: func() bool { return c.readsPipe(where) && isLong(where) },
 	}
 	if is := w.decide().is; is != "" {
 		return is
 	}
 	return st.Cause
+}
+
+// readsPipe reports whether the thread was blocked on a pipe for nearly all of some intervals, other than that of the program's own input.
+func (c *Bystanders) readsPipe(where []timeline.Interval) bool {
+	if c.self == nil {
+		return false
+	}
+	read := timeline.Nanos(0)
+	for _, s := range c.self.Spans {
+		if s.On == 0 || int(s.On) >= len(c.s.Rec.Objects) {
+			continue
+		}
+		if on := &c.s.Rec.Objects[s.On]; on.Kind == timeline.ObjectPipe && on.Name != timeline.StandardInput {
+			timeline.Overlap(where, s.Start, s.End, func(_ int, part timeline.Nanos) { read += part })
+		}
+	}
+	return float64(read) >= nearlyAll*float64(timeline.Total(where))
 }

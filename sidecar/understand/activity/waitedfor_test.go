@@ -7,7 +7,7 @@ import "testing"
 func TestForWhomAWaitWas(t *testing.T) {
 	type facts struct {
 		threads, processes, covered, native float64
-		children, pipe                      bool
+		children, pipe, anyPipe             bool
 	}
 	reached := make(map[string]bool)
 	for _, test := range []struct {
@@ -31,6 +31,8 @@ func TestForWhomAWaitWas(t *testing.T) {
 		{InOut, facts{threads: 1, pipe: true}, "a thread writes the pipe", Thread},
 		{InOut, facts{threads: 1, covered: 1}, "files, pipes or sockets", InOut},
 		{InOut, facts{covered: 0.6, children: true, pipe: true}, "a process writes the pipe", Child},
+		{InOut, facts{covered: 0.6, children: true, anyPipe: true}, "a process writes the pipe", Child},
+		{InOut, facts{threads: 1, anyPipe: true}, "files, pipes or sockets", InOut},
 		{InOut, facts{native: 3}, "files, pipes or sockets", InOut},
 		{Database, facts{native: 0.5}, "a library's own threads compute", Native},
 		{Database, facts{threads: 2, processes: 2, children: true}, "a database", Database},
@@ -44,6 +46,7 @@ func TestForWhomAWaitWas(t *testing.T) {
 		w := wait{
 			cause: test.cause, threads: f.threads, processes: f.processes, children: f.children,
 			covered: func() float64 { return f.covered }, native: func() float64 { return f.native }, pipe: func() bool { return f.pipe },
+			anyPipe: func() bool { return f.anyPipe },
 		}
 		got := w.decide()
 		if got.name != test.name || got.is != test.want {

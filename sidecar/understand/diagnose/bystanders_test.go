@@ -246,6 +246,76 @@ func TestAThreadThatStandsStillIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// Two threads that have each other's lock did something for a moment: that is not what those wait for who join them.
+func TestThreadsThatAreJoinedWaitThemselves(t *testing.T) {
+	b, main, line := aCell()
+	var ids []timeline.ThreadID
+	for i, name := range []string{"one", "two"} {
+		id := b.Thread(timeline.Thread{PID: 1, NativeID: 2 + i, Name: name})
+		b.Set(id, 0, line(2), timeline.StateWaiting, false)
+		b.SetWait(id, 0, timeline.WaitSleep, 0)
+		b.Set(id, sec/20, line(3+i), timeline.StateWaiting, false)
+		b.SetWait(id, sec/20, timeline.WaitLock, 0)
+		ids = append(ids, id)
+	}
+	for i, id := range ids {
+		at := timeline.Nanos(i) * sec / 2
+		join := b.Child(line(8), b.Frame(timeline.Frame{Function: "Thread.join", File: "/usr/lib/python3.11/threading.py", Line: 9}))
+		b.Set(main, at, join, timeline.StateWaiting, false)
+		b.SetWait(main, at, timeline.WaitLock, b.Object(timeline.Object{Call: "join", Kind: timeline.ObjectThread, Holder: id}))
+	}
+	d := Run(b.Snapshot(sec))
+	if a := findingOfID(t, &d, WaitsForThreads).Actors; len(a) != 2 || a[0].Place.Line != 3 || a[0].Cause != activity.Lock || a[1].Place.Line != 4 {
+		t.Errorf("a wait for %+v, want two threads that wait for locks in lines 3 and 4", a)
+	}
+}
+
+// The lines of a child process's output come through a pipe, whatever the line looks like that reads them. What comes in by the program's own
+// input is not a child's.
+func TestWhoReadsAPipeWaitsForTheChild(t *testing.T) {
+	for name, want := range map[string]FindingID{"": WaitsForChildren, timeline.StandardInput: WaitsForIO} {
+		b, main, line := aCell()
+		b.Describe(func(r *timeline.Recording) {
+			r.Processes = []timeline.Process{{PID: 1, ParentIndex: -1}, {PID: 5, Parent: 1, Role: timeline.RoleChild, Command: "make", End: sec, CPU: -1}}
+		})
+		b.Set(main, 0, line(8), timeline.StateIO, false)
+		b.SetWait(main, 0, 0, b.Object(timeline.Object{Call: "read", Kind: timeline.ObjectPipe, Name: name}))
+		d := Run(b.Snapshot(sec))
+		if got := d.Findings[0].ID; got != want {
+			t.Errorf("a pipe %q: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// A server in a thread of its own, as of http.server, looks from time to time whether it is to end. The program waits for whom it will, and
+// not for that thread.
+func TestNobodyWaitsForAServersThread(t *testing.T) {
+	const polls = sec / 2
+	for _, own := range []bool{false, true} { // the thread's function is the user's own
+		b, main, line := aCell()
+		get := b.Child(line(8), b.Frame(timeline.Frame{Function: "Queue.get", File: "/usr/lib/python3.11/queue.py", Line: 9}))
+		b.Set(main, 0, get, timeline.StateWaiting, false)
+		b.SetWait(main, 0, timeline.WaitLock, 0)
+		b.Set(main, 2*sec-sec/100, line(9), timeline.StatePython, false)
+		root := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "Thread.run", File: "/usr/lib/python3.11/threading.py", Line: 9}))
+		if own {
+			root = line(3)
+		}
+		serves := b.Child(root, b.Frame(timeline.Frame{Function: "BaseServer.serve_forever", File: "/usr/lib/python3.11/socketserver.py", Line: 232}))
+		selects := b.Child(serves, b.Frame(timeline.Frame{Function: "_PollLikeSelector.select", File: "/usr/lib/python3.11/selectors.py", Line: 415}))
+		id := b.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "server", OnCPU: 2e6})
+		for i := range timeline.Nanos(4) {
+			b.Set(id, i*polls, selects, timeline.StateWaiting, false)
+			b.SetWait(id, i*polls, timeline.WaitSocket, 0)
+			b.Set(id, (i+1)*polls-1e5, serves, timeline.StatePython, false)
+		}
+		d := Run(b.Snapshot(2 * sec))
+		if f := d.Findings[0]; f.ID != WaitsForLock || len(f.Actors) > 0 {
+			t.Errorf("%s, for %+v", f.ID, f.Actors)
+		}
+	}
+}
+
 // Of threads that are joined in turn, that one is named first for which most of the wait was, whoever it is that stands in the
 // first line; and those that had a lock in turn likewise.
 func TestAWaitForSeveralThreadsIsForTheOneThatTakesLongest(t *testing.T) {

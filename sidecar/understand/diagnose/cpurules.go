@@ -545,6 +545,18 @@ func delays(c activity.Cause) bool {
 	return c == activity.Sleep || c == activity.UserInput || c == activity.Child || c.Kind() == activity.InputOutput
 }
 
+// littleActivity is the share of a wait below which what other threads did is not what it was for.
+const littleActivity = 0.2
+
+// hardlyActive reports whether threads were active for a small part of a wait: they waited, too, as two do that have each other's lock.
+func hardlyActive(actors []activity.Actor, wait timeline.Nanos) bool {
+	active := timeline.Nanos(0)
+	for _, a := range actors {
+		active += a.Active
+	}
+	return float64(active) < littleActivity*float64(wait)
+}
+
 // waitingForThreads adds what the other threads did.
 func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	if e.namesHolder(a, m) {
@@ -554,7 +566,7 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	m.Actors = e.own(e.bystanders.ThreadsDuring(a.Where))
 	if joined := e.own(e.bystanders.AwaitedDuring(a.Where, timeline.ObjectThread)); len(joined) > 0 && !isOneOf(m.Actors, joined[0]) {
 		// What it did may be unknown, as where its target is a function in C, and nobody else moved.
-		if delays(joined[0].Cause) || e.bystanders.OnlyStill(a.Where) {
+		if delays(joined[0].Cause) || hardlyActive(m.Actors, a.Total) || e.bystanders.OnlyStill(a.Where) {
 			for i := range joined {
 				if joined[i].Cause == activity.Lock && joined[i].Place == (activity.Place{}) { // by the line of threading that calls the target
 					joined[i].Cause = activity.Waiting

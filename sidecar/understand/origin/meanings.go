@@ -23,7 +23,7 @@ const (
 	WaitsForPool                        // waits for workers, which may be threads or processes
 	AsksDatabase
 	UsesNetwork
-	Selects // waits in an event loop for whatever comes first
+	Selects // waits in an event loop for whatever comes first, or is what suspends a task until then
 	Sleeps
 	Locks          // waits for another thread
 	RunsModels     // belongs to a framework that would use a GPU

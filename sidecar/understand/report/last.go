@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -37,6 +38,51 @@ func (v *View) LastPlace() (place string, before time.Duration) {
 		return "", 0
 	}
 	return v.placeIn(stack, at), before
+}
+
+// DiedIn is LastPlace of a process that a signal ended. One for what the process's own code did comes from a thread that ran: where
+// the main thread waited, and one other ran code of the user's own, it is the line of that one.
+func (v *View) DiedIn(signal int) (place string, before time.Duration) {
+	main := v.MainThread()
+	if one := v.onlyRunner(main); one >= 0 && diagnose.Crash(signal) && v.lastWaits(main) {
+		stack, at, before := v.lastOwn(one)
+		return v.placeIn(stack, at) + ", in the thread '" + words.Clean(v.Threads[one].Name, words.MaxName) + "'", before
+	}
+	return v.LastPlace()
+}
+
+// onlyRunner is the only thread of the program beside the main one that ran code of the user's own when it was seen for the last time, as
+// the main thread was; -1 where there is none, or where there are several.
+func (v *View) onlyRunner(main int) int {
+	if main < 0 || len(v.History(main)) == 0 {
+		return -1
+	}
+	end := v.History(main)[len(v.History(main))-1].End
+	one := -1
+	for i := range v.Threads {
+		t, history := &v.Threads[i], v.History(i)
+		if i == main || t.Process != v.Program() || t.Internal || v.lastWaits(i) || time.Duration(end-history[len(history)-1].End) > shortly {
+			continue
+		}
+		if _, at, _ := v.lastOwn(i); at < 0 {
+			continue
+		}
+		if one >= 0 {
+			return -1
+		}
+		one = i
+	}
+	return one
+}
+
+// lastWaits reports whether a thread waited when it was seen for the last time, or never was.
+func (v *View) lastWaits(thread int) bool {
+	for _, span := range slices.Backward(v.History(thread)) {
+		if span.Node > 0 {
+			return span.State == StateWaiting || span.State == StateIO
+		}
+	}
+	return true
 }
 
 // lastOwn is the last stack of a thread with a line of the user's own, which one that is, and for how long others were seen since.
@@ -126,7 +172,10 @@ func (s LastStack) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, the innermost call first:\n", words.Clean(s.Thread, words.MaxName))
 	for _, f := range s.Frames {
-		line := fmt.Sprintf("  %s:%d, %s", words.ShortFile(f.File), f.Line, words.Clean(f.Function, words.MaxName))
+		line := "  " + words.Clean(f.Function, words.MaxName)
+		if f.Line > 0 { // else it is in place of frames that were left out
+			line = fmt.Sprintf("  %s:%d, %s", words.ShortFile(f.File), f.Line, words.Clean(f.Function, words.MaxName))
+		}
 		if f.Text != "" {
 			line += ": " + words.Clean(f.Text, words.MaxName)
 		}

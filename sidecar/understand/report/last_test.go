@@ -51,3 +51,53 @@ func TestTheLineBeforeTheKernelsOwnWork(t *testing.T) {
 		}
 	}
 }
+
+// A signal for what the process's own code did is of the thread that ran, not of the main one, which waits for it.
+func TestTheLineOfTheThreadThatCrashed(t *testing.T) {
+	const ms = timeline.Nanos(1e6)
+	died := func(signal int, others ...timeline.State) string {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) { r.Target.PID = 7 })
+		line := func(function string, number int) timeline.NodeID {
+			return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: function, File: "/u/a.py", Line: number}))
+		}
+		main := b.Thread(timeline.Thread{PID: 7, Main: true})
+		b.Set(main, 0, line("<module>", 9), timeline.StateWaiting, false)
+		for i, state := range others {
+			b.Set(b.Thread(timeline.Thread{PID: 7, NativeID: 8 + i, Name: "loader"}), 0, line("load", 3+i), state, false)
+		}
+		rec := b.Snapshot(300 * ms)
+		diagnosis := diagnose.Options{}.Run(rec)
+		d, err := report.Build(rec, &diagnosis, report.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		place, _ := d.DiedIn(signal)
+		return place
+	}
+	const crash, kill = 11, 9
+	for _, c := range []struct {
+		signal int
+		others []timeline.State
+		want   string
+	}{
+		{crash, []timeline.State{timeline.StateNative, timeline.StateWaiting}, "a.py:3, load, in the thread 'loader'"},
+		{kill, []timeline.State{timeline.StateNative}, "a.py:9"},
+		{crash, []timeline.State{timeline.StateWaiting}, "a.py:9"},
+		{crash, []timeline.State{timeline.StateNative, timeline.StatePython}, "a.py:9"}, // which of them is not known
+	} {
+		if got := died(c.signal, c.others...); got != c.want {
+			t.Errorf("signal %d, others %v: %q, want %q", c.signal, c.others, got, c.want)
+		}
+	}
+}
+
+func TestFramesThatWereLeftOutHaveNoLine(t *testing.T) {
+	s := report.LastStack{Thread: "MainThread", Frames: []report.LastFrame{
+		{Function: "f", File: "/u/a.py", Line: 3, Times: 150}, {Function: "… about 20000 frames, most of f", File: "/u/a.py"}, {Function: "g", File: "/u/a.py", Line: 9, Text: "f(x)"},
+	}}
+	want := "MainThread, the innermost call first:\n  a.py:3, f (150 times one above the other)\n  … about 20000 frames, most of f\n  a.py:9, g: f(x)\n"
+	if got := s.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

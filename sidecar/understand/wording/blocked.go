@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // prepositions of system calls; of the others it is "of".
@@ -11,11 +12,11 @@ var prepositions = map[string]string{
 	"read": "from", "recv": "from", "write": "to", "send": "to", "sendfile": "to", "connect": "to", "accept": "at", "ioctl": "on",
 }
 
-// queues are what calls of a queue.Queue wait for.
+// queues are what calls of a queue wait for.
 var queues = map[string]string{
-	"get":  "queue.Queue.get: the queue is empty",
-	"put":  "queue.Queue.put: the queue is full",
-	"join": "queue.Queue.join: not all items are done",
+	"get":  "it is empty",
+	"put":  "it is full",
+	"join": "not all items are done",
 }
 
 // BlockedOn is what a thread waited for in a system call: "recv from 10.0.0.5:5432 (PostgreSQL)", "fsync of ~/ckpt.pt";
@@ -31,8 +32,11 @@ func BlockedOn(call, kind, object string) string {
 		}
 		return "lock held by '" + object + "'"
 	case timeline.ObjectThread:
-		if object == "" {
+		switch object {
+		case "":
 			return "end of a thread"
+		case activity.SeveralThreads:
+			return "end of threads"
 		}
 		return "end of thread '" + object + "'"
 	case timeline.ObjectFuture:
@@ -52,7 +56,11 @@ func BlockedOn(call, kind, object string) string {
 	case timeline.ObjectBarrier:
 		return "other threads at a Barrier"
 	case timeline.ObjectQueue:
-		return cmp.Or(queues[call], call+" of a queue.Queue")
+		object = cmp.Or(object, "queue.Queue")
+		if why := queues[call]; why != "" {
+			return object + "." + call + ": " + why
+		}
+		return call + " of a " + object
 	case timeline.ObjectProcess:
 		if object == "" {
 			return "end of a child process"

@@ -1,6 +1,10 @@
 package wording
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
 
 func TestWhatACallWaitsFor(t *testing.T) {
 	for _, test := range []struct{ call, kind, object, want string }{
@@ -9,6 +13,7 @@ func TestWhatACallWaitsFor(t *testing.T) {
 		{"read", "folder", "~/data", "read from files in ~/data"},
 		{"accept", "socket", ":8000", "accept at :8000"},
 		{"read", "pipe", "", "read from a pipe"},
+		{"read", "pipe", timeline.StandardInput, "read from standard input"},
 		{"connect", "socket", "", "connect to a socket"},
 		{"lock", "lock", "loader", "lock held by 'loader'"},
 		{"lock", "lock", "MainThread", "lock held by the main thread"},
@@ -20,8 +25,10 @@ func TestWhatACallWaitsFor(t *testing.T) {
 		{"wait", "condition", "", "Condition to be notified"},
 		{"acquire", "semaphore", "", "Semaphore to be released"},
 		{"wait", "barrier", "", "other threads at a Barrier"},
-		{"get", "queue", "", "queue.Queue.get: the queue is empty"},
-		{"put", "queue", "", "queue.Queue.put: the queue is full"},
+		{"get", "queue", "", "queue.Queue.get: it is empty"},
+		{"put", "queue", "", "queue.Queue.put: it is full"},
+		{"put", "queue", "multiprocessing.Queue", "multiprocessing.Queue.put: it is full"},
+		{"join", "thread", "threads", "end of threads"},
 		{"wait", "process", "sleep", "end of process 'sleep'"},
 		{"wait", "process", "", "end of a child process"},
 		{"sleep", "database", "~/x.db", "lock of ~/x.db (SQLite)"},

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
@@ -54,10 +55,10 @@ func (s Scope) tasksWait(f diagnose.Finding) string {
 	return text
 }
 
-// awaited is the library that was waited for, of asyncio's the function: " (httpx)", " (asyncio.Queue.get)".
+// awaited is the library that was waited for, of one that runs tasks the function: " (httpx)", " (asyncio.Queue.get)".
 func awaited(f diagnose.Finding) string {
-	if f.Call.Package == "asyncio" && f.Call.Function != "" {
-		return " (asyncio." + words.Clean(f.Call.Function, 60) + ")"
+	if slices.Contains([]string{"asyncio", "trio", "anyio"}, f.Call.Package) && f.Call.Function != "" {
+		return " (" + f.Call.Package + "." + words.Clean(f.Call.Function, 60) + ")"
 	}
 	return by(f)
 }

@@ -94,12 +94,12 @@ func (s Scope) work(actors []activity.Actor) string {
 		if w == nil {
 			continue
 		}
-		who, their := "they", "their"
+		who, their, one := "they", "their", 1
 		if a.Count == 1 {
-			who, their = "it", "its"
-			if len(actors) > 1 {
-				who = "the " + roles[w.Role][0]
-			}
+			who, their, one = "it", "its", 0
+		}
+		if len(actors) > 1 { // the others did something else
+			who = "the " + roles[w.Role][one]
 		}
 		text := ""
 		if place := s.Place(a.Place); place != "" && w.AtPlace*w.Working >= worthPlace {

@@ -31,4 +31,9 @@ func TestSharesOfWorkersAreOfTheirTime(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	sleep := activity.Actor{Count: 1, Name: "sleep", Process: true}
+	workers := activity.Actor{Count: 2, Place: at, Work: &activity.PoolWork{Role: timeline.RolePoolWorker, Working: 1, AtPlace: 1}}
+	if got, want := s.work([]activity.Actor{sleep, workers}), "; the pool workers spent 100 % of their time in line 8"; got != want {
+		t.Errorf("%q, want %q: a program beside them did nothing there", got, want)
+	}
 }

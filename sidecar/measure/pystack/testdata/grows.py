@@ -62,6 +62,15 @@ def arenas() -> None:
     kept.append(half)
 
 
+def anew() -> None:
+    for _ in range(40):
+        pages = mmap.mmap(-1, 8 * MB)
+        for page in range(0, 8 * MB, mmap.PAGESIZE):
+            pages[page] = 1
+        pages.close()
+    grown["anew"] = 40 * 8 * MB  # each page for the first time
+
+
 def nothing() -> None:
     time.sleep(0.05)
 
@@ -105,6 +114,8 @@ sys.stdin.readline()
 time.sleep(0.05)
 if sys.argv[1] == "together":
     together()
+elif sys.argv[1] == "anew":
+    anew()
 else:
     alone([strings, nothing, lists, arrays, release, dicts, mapped, temporaries, release, arenas, strings, nothing])
 print(json.dumps(grown), flush=True)

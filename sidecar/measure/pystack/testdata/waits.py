@@ -5,6 +5,7 @@ The names are the call, the kind, and the thread that computes what is waited fo
 
 import concurrent.futures
 import json
+import multiprocessing
 import os
 import queue
 import select
@@ -18,21 +19,26 @@ took = {}
 def timed(name, wait):
     began = time.monotonic()
     wait()
-    took[name] = time.monotonic() - began
+    took[name] = took.get(name, 0) + time.monotonic() - began
 
 
 def later(do):
     threading.Timer(0.25, do).start()
 
 
-def notified():
+def notified(condition):
     with condition:
         condition.wait()
 
 
-def notify():
+def notify(condition):
     with condition:
         condition.notify()
+
+
+def entered(lock):
+    with lock:
+        pass
 
 
 print("ready", flush=True)
@@ -42,8 +48,8 @@ event = threading.Event()
 later(event.set)
 timed("wait event ", event.wait)
 condition = threading.Condition()
-later(notify)
-timed("wait condition ", notified)
+later(lambda: notify(condition))
+timed("wait condition ", lambda: notified(condition))
 semaphore = threading.BoundedSemaphore(1)
 semaphore.acquire()
 later(semaphore.release)
@@ -69,6 +75,22 @@ lock = threading.Lock()
 lock.acquire()
 later(lock.release)
 timed("lock lock ", lock.acquire)
+shared = multiprocessing.get_context("fork")
+shared_event = shared.Event()
+later(shared_event.set)
+timed("wait event ", shared_event.wait)
+shared_condition = shared.Condition()
+later(lambda: notify(shared_condition))
+timed("wait condition ", lambda: notified(shared_condition))
+shared_lock = shared.Lock()
+shared_lock.acquire()
+later(shared_lock.release)
+timed("lock lock ", lambda: entered(shared_lock))
+shared_queue = shared.Queue(1)
+shared_queue.put(1)
+later(shared_queue.get)
+timed("put queue multiprocessing.Queue", lambda: shared_queue.put(2))
+shared_queue.get()
 reading, writing = os.pipe()
 later(lambda: os.write(writing, b"1"))
 timed("select pipe ", lambda: select.select([reading], [], [], 9))
