@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import multiprocessing
 import random
 import sys
 import threading
 import time
 from collections.abc import AsyncIterator
 
-from clocks import at, say
+from clocks import at, say, waits
 
 draw = random.Random(26)
 
@@ -108,6 +109,35 @@ def elsewhere() -> None:
     thread = threading.Thread(target=lambda: asyncio.run(gather()))
     thread.start()
     thread.join()
+
+
+def in_child() -> dict[str, list[tuple[int, int]]]:
+    time.sleep(0.2)  # a new process is found within some 40 ms
+    asyncio.run(gather())
+    return waits
+
+
+def child() -> None:
+    """A loop in a child process, while this one waits for it."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        waits.update(pool.apply(in_child))
+
+
+def forked() -> None:
+    """A loop in a process that was forked within a loop: tasks of that one do not count in it."""
+
+    async def keep() -> None:
+        await at("kept", asyncio.sleep(3))  # kept
+
+    async def fork() -> None:
+        pause = asyncio.create_task(keep())
+        await asyncio.sleep(0.05)
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            noted = await asyncio.to_thread(pool.apply, in_child)
+        await pause
+        waits.update(noted | waits)
+
+    asyncio.run(fork())
 
 
 async def cancelled() -> None:

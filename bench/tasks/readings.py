@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PROGRAMS = HERE / "programs.py"
+PROFILER = os.environ.get("OMNI_PERF_BINARY", str(ROOT / ".venv/bin/omni-perf"))
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def execute(command: list[str | Path], folder: Path, *packages: Path) -> None:
 
 def under_omni_perf(python: str, report: Path) -> list[str | Path]:
     """Return the command line before the program's."""
-    return [ROOT / ".venv/bin/omni-perf", "run", "--interpreter", python, "-o", report]
+    return [PROFILER, "run", "--interpreter", python, "-o", report]
 
 
 def interpreters() -> dict[str, str]:

@@ -29,6 +29,7 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
 	sharing := new(pystack.Sharing)
 	stacks := &pythonStacks{spare: machine.Spare, sharing: sharing}
+	descendants := newDescendants(target.PID, stacks.current, machine.Spare, sharing)
 	memory := &deviceMemory{}
 	return recorder.New(recorder.Options{
 		Target: target,
@@ -39,8 +40,8 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 			})
 		},
 		Collectors: []recorder.Named{
-			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current, machine.Spare, sharing), Patience: recorder.StackPatience},
-			{Name: "tasks of event loops", Collector: loopTasks{stacks.current, machine.Spare}, Patience: recorder.StackPatience},
+			{Name: "child processes", Collector: descendants, Patience: recorder.StackPatience},
+			{Name: "tasks of event loops", Collector: loopTasks{stacks.current, descendants, machine.Spare}, Patience: recorder.StackPatience},
 			{Name: "process and machine figures", Collector: hostFigures{machine}},
 			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs, memory}},
 			{Name: cupti.What, Collector: exactWork{memory}, Patience: recorder.StackPatience},
@@ -68,14 +69,24 @@ func treeOf(run recorder.Run) *proctree.Tree {
 	return tree
 }
 
-// loopTasks reads the tasks of the target's event loops.
+// loopTasks reads the tasks of event loops, the target's and those of its descendants whose stacks are read.
 type loopTasks struct {
-	target func() *pystack.Process
-	spare  spare.CPUs
+	target      func() *pystack.Process
+	descendants *descendants
+	spare       spare.CPUs
 }
 
 func (l loopTasks) Collect(ctx context.Context, run recorder.Run) error {
-	(&pytasks.Collector{Current: l.target, Spare: l.spare}).Collect(ctx, run.Builder)
+	var now []pytasks.Source
+	sources := func() []pytasks.Source {
+		now = now[:0]
+		if target := l.target(); target != nil {
+			now = append(now, pytasks.Source{Of: target})
+		}
+		now = append(now, l.descendants.sources(run.Builder)...)
+		return now
+	}
+	(&pytasks.Collector{Sources: sources, Spare: l.spare}).Collect(ctx, run.Builder)
 	return nil
 }
 

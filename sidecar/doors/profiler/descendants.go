@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/measure/pytasks"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -49,6 +51,8 @@ type descendants struct {
 
 	mu        sync.Mutex
 	processes map[proctree.Identity]*pystack.Process // they outlive a run, as a pool outlives a cell
+	of        *timeline.Builder                      // of the run in progress …
+	read      []pytasks.Source                       // … and what is read for it; replaced when it changes
 }
 
 func newDescendants(root int, target func() *pystack.Process, spare spare.CPUs, sharing *pystack.Sharing) *descendants {
@@ -61,6 +65,7 @@ func (d *descendants) Collect(ctx context.Context, run recorder.Run) error {
 		return nil
 	}
 	d.forgetDead()
+	d.begin(run.Builder)
 	w := &watch{
 		d: d, run: run, tree: tree, sampler: pystack.NewSampler(run.Builder, pystack.SamplerOptions{Interval: run.Interval, Spare: d.spare, Sharing: d.sharing}),
 		images: make(map[proctree.Image]*pystack.Process), living: make(map[proctree.Identity]proctree.Member),
@@ -92,20 +97,40 @@ func (d *descendants) forgetDead() {
 	}
 }
 
+// begin is that a run has none so far.
+func (d *descendants) begin(of *timeline.Builder) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.of, d.read = of, nil
+}
+
+// sources are the processes that are read for a run.
+func (d *descendants) sources(of *timeline.Builder) []pytasks.Source {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.of != of {
+		return nil
+	}
+	return d.read
+}
+
 func (d *descendants) get(id proctree.Identity) *pystack.Process {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.processes[id]
 }
 
-// put keeps a process; false if another attempt was first.
-func (d *descendants) put(id proctree.Identity, p *pystack.Process) bool {
+// put keeps a process, which a run reads; false if another attempt was first.
+func (d *descendants) put(m proctree.Member, p *pystack.Process, of *timeline.Builder) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known := d.processes[id]; known != nil && known != p {
+	if known := d.processes[m.Identity]; known != nil && known != p {
 		return false
 	}
-	d.processes[id] = p
+	d.processes[m.Identity] = p
+	if source := (pytasks.Source{Process: m.Index, Of: p}); d.of == of && !slices.Contains(d.read, source) {
+		d.read = append(slices.Clone(d.read), source)
+	}
 	return true
 }
 
@@ -114,6 +139,7 @@ func (d *descendants) take(id proctree.Identity) *pystack.Process {
 	defer d.mu.Unlock()
 	p := d.processes[id]
 	delete(d.processes, id)
+	d.read = slices.DeleteFunc(slices.Clone(d.read), func(s pytasks.Source) bool { return s.Of == p })
 	return p
 }
 
@@ -230,7 +256,7 @@ func (w *watch) forkedFrom(m proctree.Member) *pystack.Process {
 func (w *watch) fork(from *pystack.Process, m proctree.Member) {
 	w.sampler.Fork(from, m.PID, m.Index, func(p *pystack.Process, err error) {
 		switch {
-		case err == nil && !w.d.put(m.Identity, p): // another attempt was first
+		case err == nil && !w.d.put(m, p, w.run.Builder): // another attempt was first
 			w.sampler.Remove(p, p.Close)
 		case err != nil:
 			w.retry(m, 0)
@@ -240,7 +266,7 @@ func (w *watch) fork(from *pystack.Process, m proctree.Member) {
 
 // join samples a process that is attached to.
 func (w *watch) join(m proctree.Member, p *pystack.Process) {
-	if !w.d.put(m.Identity, p) {
+	if !w.d.put(m, p, w.run.Builder) {
 		p.Close()
 		return
 	}

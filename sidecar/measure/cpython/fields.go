@@ -21,6 +21,7 @@ var tables = map[string][]field{
 		{"PyThreadState.next", 8, "cpython/pystate.h"},
 		{"PyThreadState.interp", 16, "cpython/pystate.h"},
 		{"PyThreadState.cframe", 56, "cpython/pystate.h"},
+		{"PyThreadState.dict", 128, "cpython/pystate.h"},
 		{"PyThreadState.thread_id", 152, "cpython/pystate.h"},
 		{"PyThreadState.native_thread_id", 160, "cpython/pystate.h"},
 		{"PyThreadState.datastack_chunk", 296, "cpython/pystate.h"},
@@ -73,6 +74,7 @@ var tables = map[string][]field{
 		{"PyThreadState.next", 8, "cpython/pystate.h"},
 		{"PyThreadState.interp", 16, "cpython/pystate.h"},
 		{"PyThreadState.cframe", 56, "cpython/pystate.h"},
+		{"PyThreadState.dict", 112, "cpython/pystate.h"},
 		{"PyThreadState.thread_id", 136, "cpython/pystate.h"},
 		{"PyThreadState.native_thread_id", 144, "cpython/pystate.h"},
 		{"PyThreadState.datastack_chunk", 232, "cpython/pystate.h"},
@@ -121,6 +123,7 @@ var tables = map[string][]field{
 // it follows from another that the version describes: relatives.
 var undescribed = map[string][]field{
 	"3.13": {
+		{"_PyThreadStateImpl.asyncio_running_loop", 304, "internal/pycore_tstate.h"},
 		{"struct _gc_runtime_state.collecting", 200, "internal/pycore_gc.h"},
 		{"_PyInterpreterFrame.stacktop", 64, "internal/pycore_frame.h"},
 		{"PyGenObject.gi_frame_state", 67, "cpython/genobject.h"},

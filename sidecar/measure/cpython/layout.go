@@ -23,6 +23,8 @@ type Layout struct {
 	Thread struct {
 		Next, Interp, NativeID uint64
 		Ident                  uint64 // what threading calls so; locks have it of their owner
+		Dict                   uint64 // of what C modules keep of it; 0 = not known (from 3.13 on)
+		RunningLoop            uint64 // asyncio's; 0 = it is in Dict (before 3.13), or asyncio says where (from 3.14 on)
 		Frame                  uint64 // current_frame, or cframe where CFrame.Is is set
 		Chunk, Top             uint64
 		Size                   uint64 // bytes from the start that hold all of these
@@ -160,6 +162,7 @@ func layoutOf(v Version, at map[string]uint64) (*Layout, error) {
 	l.Thread.Next, l.Thread.Interp = at["PyThreadState.next"], at["PyThreadState.interp"]
 	l.Thread.NativeID, l.Thread.Frame = at["PyThreadState.native_thread_id"], at["PyThreadState.current_frame"]
 	l.Thread.Ident = at["PyThreadState.thread_id"]
+	l.Thread.Dict, l.Thread.RunningLoop = at["PyThreadState.dict"], at["_PyThreadStateImpl.asyncio_running_loop"]
 	l.Thread.Chunk, l.Thread.Top = at["PyThreadState.datastack_chunk"], at["PyThreadState.datastack_top"]
 	if at["PyThreadState.cframe"] != 0 {
 		l.CFrame.Is, l.CFrame.Frame, l.Thread.Frame = true, at["_PyCFrame.current_frame"], at["PyThreadState.cframe"]

@@ -10,15 +10,17 @@ func TestTasksThatDoNotChangeAreSeldomRead(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		free float64
+		idle int // processes without tasks
 		so   time.Duration
 		want time.Duration
 	}{
-		{"at first", 0, 10 * time.Millisecond, 0},
-		{"a CPU is free", 1, time.Minute, quietEvery},
-		{"no CPU is free, in a short recording", 0, 15 * time.Second, quietEvery},
-		{"no CPU is free", 0, time.Minute, calmEvery},
+		{"at first", 0, 1, 10 * time.Millisecond, 0},
+		{"a CPU is free", 1, 1, time.Minute, quietEvery},
+		{"64 processes have none", 1, 64, time.Minute, 64 * lookEach},
+		{"no CPU is free, in a short recording", 0, 1, 15 * time.Second, quietEvery},
+		{"no CPU is free", 0, 1, time.Minute, calmEvery},
 	} {
-		s := &series{c: &Collector{Spare: func() (free, cores float64) { return test.free, 2 }}, begun: 1}
+		s := &series{r: &round{c: &Collector{Spare: func() (free, cores float64) { return test.free, 2 }}, begun: 1, idle: test.idle}}
 		var pause time.Duration
 		for at := int64(1); at <= int64(test.so); at += int64(readEvery) {
 			pause = s.pause(&Snapshot{}, at)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/alarm"
@@ -12,25 +13,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-)
-
-// The pace: tasks are read every readEvery at most, and less often where reading takes
-// more than budget of a core on average. What was not used is saved up to burst, so that
-// the first reads, which cost more and see many tasks begin, are not few. While no thread of the process has run they cannot have
-// changed, and are not read. While it runs and they do not change, as when a cell
-// computes in a kernel whose loop waits below it, they are read ever less often; even less where that
-// has lasted for a while and no CPU is free, since what reads them is then taken from the program.
-const (
-	readEvery  = 5 * time.Millisecond
-	quietEvery = 40 * time.Millisecond // at the longest, while they do not change …
-	quietReads = 4                     // … which this many reads in a row show
-	calmAfter  = 5 * time.Second       // they have not changed for so long
-	calmEvery  = 200 * time.Millisecond
-	lookEvery  = 50 * time.Millisecond // while nothing that has event loops is imported, or it cannot be read
-	budget     = 0.03
-	burst      = 15 * time.Millisecond
-	// describeEvery is how often the recording's own account is brought up to date.
-	describeEvery = 250 * time.Millisecond
 )
 
 // Sink takes what is read; a *timeline.Builder is one.
@@ -45,40 +27,58 @@ type Sink interface {
 
 var _ Sink = (*timeline.Builder)(nil)
 
-// Collector writes where the tasks of one process wait into a Sink.
+// Source is a process whose tasks are read.
+type Source struct {
+	Process int              // its index in Recording.Processes
+	Of      *pystack.Process // attached to it
+}
+
+// Collector writes where the tasks of processes wait into a Sink.
 type Collector struct {
-	Process int                     // its index in Recording.Processes
-	Current func() *pystack.Process // the process, attached to; nil while there is none
+	// Sources are the processes now; what it returns counts until the next call. A process that runs another program is another
+	// Source.
+	Sources func() []Source
 	Spare   spare.CPUs
 }
 
-// series is one collection in progress.
-type series struct {
-	c     *Collector
-	sink  Sink
-	nodes map[nodeKey]timeline.NodeID
+// round is one collection in progress, of all processes.
+type round struct {
+	c       *Collector
+	sink    Sink
+	nodes   map[nodeKey]timeline.NodeID
+	sources []Source  // at the last tick …
+	series  []*series // … and theirs
+	busy    int       // of them that have tasks …
+	idle    int       // … and that have none
+	purse   purse
 
-	process *pystack.Process // that reader is of
-	reader  *Reader
-
-	at        int64            // CLOCK_MONOTONIC of the last read
-	from      int64            // since when the tasks are as now: half-way from the read before
-	now       []where          // tasks by where they wait, for each timeline.AwaitKind
-	last      Snapshot         // that now is of
-	awaits    map[uint64]await // by task: the one that it was in at the last read
-	known     bool             // there was a read, so that now means something
-	cpu       int64            // CPU time of the process at the last read; -1: not known
-	due       int64            // CLOCK_MONOTONIC before which reading would cost too much
-	saved     time.Duration    // CPU time that may be spent at savedAt; negative: too much was
-	savedAt   int64            // CLOCK_MONOTONIC
+	begun     int64 // CLOCK_MONOTONIC of the first tick
 	reading   timeline.TaskReading
-	sum       uint64 // of the last snapshot
-	quiet     int    // reads in a row that were equal
-	begun     int64  // CLOCK_MONOTONIC of the first tick
-	changed   int64  // and since when the reads are equal
-	accounted int64  // when the recording's account was brought up to date
+	accounted int64 // when the recording's account was brought up to date
 	shown     timeline.TaskReading
-	spent     time.Duration // CPU time of all ticks
+}
+
+// series is the tasks of one process.
+type series struct {
+	r       *round
+	process int // its index in Recording.Processes
+	reader  *Reader
+	next    int64 // CLOCK_MONOTONIC of the next look
+	purse   purse // its part of the budget, which others leave to it
+
+	at      int64            // CLOCK_MONOTONIC of the last read
+	from    int64            // since when the tasks are as now: half-way from the read before
+	now     []where          // tasks by where they wait, for each timeline.AwaitKind
+	last    Snapshot         // that now is of
+	awaits  map[uint64]await // by task: the one that it was in at the last read
+	known   bool             // there was a read, so that now means something
+	cpu     int64            // CPU time of the process at the last read; -1: not known
+	due     int64            // CLOCK_MONOTONIC before which it is not to be read
+	sum     uint64           // of the last snapshot
+	quiet   int              // reads in a row that were equal
+	misses  int              // looks in a row that found no asyncio
+	ran     int64            // CLOCK_MONOTONIC of the last look at which the process had run
+	changed int64            // since when the reads are equal
 }
 
 // where has tasks by their stacks: how many there are, and how many awaits have begun since the read before.
@@ -118,102 +118,136 @@ type nodeKey struct {
 }
 
 // Collect reads until ctx is done.
-func (c *Collector) Collect(ctx context.Context, sink Sink) {
-	s := &series{c: c, sink: sink, begun: timeline.Monotonic(), nodes: make(map[nodeKey]timeline.NodeID), awaits: make(map[uint64]await)}
-	for range timeline.AwaitKinds() {
-		s.now = append(s.now, where{make(map[timeline.NodeID]int), make(map[timeline.NodeID]int)})
-	}
+func (c *Collector) Collect(ctx context.Context, sink Sink) { c.begin(sink).collect(ctx) }
+
+func (c *Collector) begin(sink Sink) *round {
+	return &round{c: c, sink: sink, begun: timeline.Monotonic(), nodes: make(map[nodeKey]timeline.NodeID)}
+}
+
+func (r *round) collect(ctx context.Context) {
 	wake := alarm.New(0)
 	defer wake.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			s.finish()
+			r.finish()
 			return
 		case <-wake.C:
-			wake.Reset(s.tick())
+			wake.Reset(r.tick())
 		}
 	}
 }
 
-// tick reads if it is time, and returns after how long to look again. Its goroutine has a thread of its own only
-// meanwhile: a thread that belongs to one that waits has to be woken up by another one.
-func (s *series) tick() (again time.Duration) {
+// tick looks at the processes whose time it is, and returns after how long to do so again. Its goroutine has a thread of its own
+// only meanwhile: a thread that belongs to one that waits has to be woken up by another one.
+func (r *round) tick() (again time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := timeline.ThreadCPU()
-	again = s.look()
-	s.spent += timeline.ThreadCPU() - before
-	return again
+	r.follow()
+	at := timeline.Monotonic()
+	next := at + int64(r.seldom(askEvery)) // for processes that come
+	for _, s := range r.series {
+		if s.next <= at+int64(together) {
+			pause := s.look()
+			if s.next = timeline.Monotonic() + int64(pause); pause >= askEvery && !s.some() { // many at one time
+				s.next += int64(askEvery) - s.next%int64(askEvery)
+			}
+		}
+		next = min(next, s.next)
+	}
+	at = timeline.Monotonic()
+	r.reading.CPU += timeline.Nanos(timeline.ThreadCPU() - before)
+	if r.accounted+int64(describeEvery) < at {
+		r.accounted = at
+		r.describe()
+	}
+	return time.Duration(max(next-at, int64(together)))
 }
 
-func (s *series) look() time.Duration {
-	if process := s.c.Current(); process != s.process {
-		s.lose()
-		if s.process, s.reader = process, nil; process != nil {
-			s.reader = New(process.Interpreter())
+// follow has a series for each process that there is, and none of others.
+func (r *round) follow() {
+	if now := r.c.Sources(); !slices.Equal(now, r.sources) {
+		before := make(map[Source]*series, len(r.series))
+		for i, source := range r.sources {
+			before[source] = r.series[i]
+		}
+		r.sources, r.series = append(r.sources[:0], now...), nil
+		for _, source := range r.sources {
+			s := before[source]
+			if delete(before, source); s == nil {
+				s = r.begin(source.Process)
+				s.reader = New(source.Of.Interpreter())
+			}
+			r.series = append(r.series, s)
+		}
+		for _, gone := range before {
+			gone.lose()
 		}
 	}
-	if s.reader == nil {
-		return lookEvery
+	r.busy, r.idle = 0, 0
+	for _, s := range r.series {
+		if s.some() {
+			r.busy++
+		} else {
+			r.idle++
+		}
 	}
+}
+
+func (r *round) begin(process int) *series {
+	s := &series{r: r, process: process, awaits: make(map[uint64]await), cpu: -1, purse: purse{at: timeline.Monotonic()}}
+	for range timeline.AwaitKinds() {
+		s.now = append(s.now, where{make(map[timeline.NodeID]int), make(map[timeline.NodeID]int)})
+	}
+	return s
+}
+
+// look reads if it is time, and returns after how long to look again.
+func (s *series) look() time.Duration {
 	at := timeline.Monotonic()
 	cpu := processCPU(s.reader.pid)
-	if s.known && cpu >= 0 && cpu == s.cpu { // nothing has run since, but sleeps end
-		if before := s.at; s.last.Wake(at) {
+	if cpu >= 0 && cpu == s.cpu { // nothing has run since, but sleeps end
+		switch before := s.at; {
+		case !s.known:
+			if at-s.ran > int64(sleeps) {
+				s.misses = 0 // a worker that has waited for a task may begin a loop
+			}
+		case s.last.Wake(at):
 			s.take(&s.last, at)
-		} else {
+		default:
 			s.at = max(before, at)
 		}
-		return readEvery
+		return s.poll()
 	}
-	if at < s.due {
-		return min(max(time.Duration(s.due-at), readEvery), max(50*time.Millisecond, s.calm(at)))
+	s.ran = at
+	// What others do not use is left to who needs more than its share.
+	due := max(s.due, min(s.purse.due(s.share()), s.r.purse.due(budget)))
+	switch {
+	case at >= due:
+	case !s.some():
+		return max(time.Duration(due-at), readEvery)
+	default:
+		return min(max(time.Duration(due-at), readEvery), max(50*time.Millisecond, s.calm(at)))
 	}
 	before := timeline.ThreadCPU()
 	snapshot, err := s.reader.Read()
+	if err == nil {
+		end := timeline.Monotonic()
+		s.count(&snapshot)
+		s.take(&snapshot, at+(end-at)/2)
+	}
+	spent, end := timeline.ThreadCPU()-before, timeline.Monotonic()
+	s.purse.spend(spent, end, s.share())
+	s.r.purse.spend(spent, end, budget)
 	if s.cpu = cpu; err != nil {
 		return s.failed(err)
 	}
-	end := timeline.Monotonic()
-	s.count(&snapshot)
-	s.take(&snapshot, at+(end-at)/2)
-	spent := timeline.ThreadCPU() - before
-	s.due = end + max(int64(s.spend(spent, end)), int64(s.pause(&snapshot, end)))
-	if s.accounted+int64(describeEvery) < end {
-		s.accounted = end
-		s.describe()
+	s.misses = 0
+	if s.due = end + int64(s.pause(&snapshot, end)); !s.some() {
+		return max(time.Duration(s.due-end), readEvery)
 	}
-	return max(readEvery, s.calm(end))
-}
-
-// spend takes CPU time off what was saved, and returns for how long reading has to wait until
-// nothing is owed.
-func (s *series) spend(cpu time.Duration, at int64) time.Duration {
-	s.saved = min(burst, s.saved+time.Duration(budget*float64(at-s.savedAt))) - cpu
-	s.savedAt = at
-	return time.Duration(float64(max(-s.saved, 0)) / budget)
-}
-
-// pause is the least time to the next read.
-func (s *series) pause(snapshot *Snapshot, at int64) time.Duration {
-	if sum := snapshot.sum(); sum != s.sum || s.changed == 0 {
-		s.sum, s.quiet, s.changed = sum, 0, at
-	} else {
-		s.quiet++
-	}
-	if s.quiet < quietReads {
-		return 0
-	}
-	return max(min(readEvery<<min(s.quiet-quietReads, 8), quietEvery), s.calm(at))
-}
-
-// calm is the least time between two ticks where nothing changes and no CPU is free; 0: there is none.
-func (s *series) calm(at int64) time.Duration {
-	if s.changed == 0 || at-s.changed < int64(calmAfter) {
-		return 0
-	}
-	return s.c.Spare.Interval(time.Duration(at-s.begun), 0, calmEvery)
+	return max(s.poll(), s.calm(end))
 }
 
 // failed ends what is known of the tasks if they could not be read.
@@ -223,7 +257,8 @@ func (s *series) failed(err error) time.Duration {
 		return readEvery // it changed under the read: the next one shows more
 	}
 	s.lose()
-	return lookEvery
+	s.misses++
+	return s.r.seldom(min(lookFirst<<min(s.misses/lookTwice, 16), max(lookEvery, time.Duration(s.r.idle)*lookEach)))
 }
 
 // lose ends what is known, at the last read.
@@ -240,10 +275,10 @@ func (s *series) put(until int64) {
 		s.from = until
 		return
 	}
-	from, to := s.sink.Since(s.from), s.sink.Since(until)
+	from, to := s.r.sink.Since(s.from), s.r.sink.Since(until)
 	for kind, w := range s.now {
 		if len(w.tasks) > 0 {
-			s.sink.AddAwaits(s.c.Process, from, to, timeline.AwaitKind(kind), w.tasks, w.begun)
+			s.r.sink.AddAwaits(s.process, from, to, timeline.AwaitKind(kind), w.tasks, w.begun)
 			clear(w.begun)
 		}
 	}
@@ -254,7 +289,7 @@ func (s *series) put(until int64) {
 func (s *series) take(snapshot *Snapshot, at int64) {
 	if s.known {
 		s.put(s.at + (at-s.at)/2)
-		s.reading.Longest = max(s.reading.Longest, timeline.Nanos(at-s.at))
+		s.r.reading.Longest = max(s.r.reading.Longest, timeline.Nanos(at-s.at))
 	} else {
 		s.from = at
 	}
@@ -272,7 +307,7 @@ func (s *series) take(snapshot *Snapshot, at int64) {
 		if t.State == Running || len(t.Frames) == 0 {
 			continue
 		}
-		node, w := s.node(t.Frames), s.now[kindOfAwait(t)]
+		node, w := s.r.node(t.Frames), s.now[kindOfAwait(t)]
 		w.tasks[node]++
 		now := awaitOf(t, node)
 		if s.awaits[t.Addr] = now; before[t.Addr] != now {
@@ -283,65 +318,78 @@ func (s *series) take(snapshot *Snapshot, at int64) {
 
 // count takes a read into the recording's account.
 func (s *series) count(snapshot *Snapshot) {
+	reading := &s.r.reading
 	for i := range snapshot.Tasks {
 		if snapshot.Tasks[i].Cut {
-			s.reading.Cut++
+			reading.Cut++
 		}
 	}
 	if len(snapshot.Tasks) > 0 || snapshot.Lost > 0 {
-		s.reading.Reads++
+		reading.Reads++
 	}
-	s.reading.Lost += int64(snapshot.Lost)
+	reading.Lost += int64(snapshot.Lost)
 	for _, err := range snapshot.Unread {
-		s.sink.Note(timeline.NoteUnavailable, "tasks of event loops", err.Error())
+		s.r.sink.Note(timeline.NoteUnavailable, "tasks of event loops", err.Error())
 	}
-	s.reading.Most = max(s.reading.Most, len(snapshot.Tasks))
+	reading.Most = max(reading.Most, len(snapshot.Tasks))
 }
 
 const maxNodes = 1 << 16
 
 // node interns a chain of coroutines.
-func (s *series) node(frames []Frame) timeline.NodeID {
-	if len(s.nodes) > maxNodes {
-		clear(s.nodes)
+func (r *round) node(frames []Frame) timeline.NodeID {
+	if len(r.nodes) > maxNodes {
+		clear(r.nodes)
 	}
 	at := timeline.RootNode
 	for _, f := range frames {
 		key := nodeKey{at, f.Code, f.Line}
-		node, ok := s.nodes[key]
+		node, ok := r.nodes[key]
 		if !ok {
-			node = s.sink.Child(at, s.sink.Frame(timeline.Frame{
+			node = r.sink.Child(at, r.sink.Frame(timeline.Frame{
 				Function: f.Code.Function, File: f.Code.File, Line: int(f.Line), FirstLine: int(f.Code.FirstLine), Suspended: true}))
-			s.nodes[key] = node
+			r.nodes[key] = node
 		}
 		at = node
 	}
 	return at
 }
 
-func (s *series) finish() {
-	if s.known {
-		end := timeline.Monotonic()
-		if cpu := processCPU(s.reader.pid); cpu < 0 || cpu != s.cpu { // read a last time, unless nothing has run
-			if snapshot, err := s.reader.Read(); err == nil {
-				s.count(&snapshot)
-				s.take(&snapshot, end)
-			}
-		}
-		s.put(end)
+func (r *round) finish() {
+	r.follow() // what has ended meanwhile waits no more
+	for _, s := range r.series {
+		s.finish()
 	}
-	s.describe()
+	r.describe()
+}
+
+// finish ends the series now, after a last read unless nothing has run.
+func (s *series) finish() {
+	if !s.known {
+		return
+	}
+	end, cpu := timeline.Monotonic(), processCPU(s.reader.pid)
+	if cpu < 0 {
+		s.lose()
+		return
+	}
+	if cpu != s.cpu {
+		if snapshot, err := s.reader.Read(); err == nil {
+			s.count(&snapshot)
+			s.take(&snapshot, end)
+		}
+	}
+	s.put(end)
 }
 
 // describe brings the recording's account up to date.
-func (s *series) describe() {
-	s.reading.CPU = timeline.Nanos(s.spent)
-	now, before := s.reading, s.shown
-	if s.shown = now; now.Reads == 0 {
+func (r *round) describe() {
+	now, before := r.reading, r.shown
+	if r.shown = now; now.Reads == 0 {
 		return
 	}
-	s.sink.Describe(func(r *timeline.Recording) {
-		t := &r.Tasks
+	r.sink.Describe(func(rec *timeline.Recording) {
+		t := &rec.Tasks
 		t.Reads += now.Reads - before.Reads
 		t.Cut += now.Cut - before.Cut
 		t.Lost += now.Lost - before.Lost

@@ -90,7 +90,7 @@ func recordClocked(t *retry.Attempt, python truth.Interpreter, program string) (
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
-		(&Collector{Current: func() *pystack.Process { return p }}).Collect(ctx, b)
+		(&Collector{Sources: func() []Source { return []Source{{0, p}} }}).Collect(ctx, b)
 		close(done)
 	}()
 	time.Sleep(100 * time.Millisecond)
@@ -144,10 +144,7 @@ func covered(changes []change) (seconds float64) {
 // An await of trio's goes on while its deadline passes, and another begins with the next turn.
 func TestAwaitsOfTrioAreCountedByTurns(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Origin: 1})
-	s := &series{c: &Collector{}, sink: b, nodes: make(map[nodeKey]timeline.NodeID), awaits: make(map[uint64]await)}
-	for range timeline.AwaitKinds() {
-		s.now = append(s.now, where{make(map[timeline.NodeID]int), make(map[timeline.NodeID]int)})
-	}
+	s := (&Collector{}).begin(b).begin(0)
 	code := &cpython.Code{Function: "fetch", File: "app.py", FirstLine: 1}
 	const ms = int64(time.Millisecond)
 	for i, task := range []Task{{Turns: 1, Wake: 15 * ms}, {Turns: 1, Wake: 15 * ms}, {Turns: 1}, {Turns: 2, Wake: 35 * ms}, {Turns: 2, Wake: 35 * ms}} {
@@ -163,18 +160,19 @@ func TestAwaitsOfTrioAreCountedByTurns(t *testing.T) {
 
 // Reading costs the budget on average: what was saved is spent at once, what is owed is waited for.
 func TestReadingKeepsItsBudget(t *testing.T) {
-	s := &series{}
+	p := &purse{}
 	now, spent := int64(time.Hour), time.Duration(0)
 	for _, cost := range []time.Duration{4 * time.Millisecond, 4 * time.Millisecond, 4 * time.Millisecond} {
-		if wait := s.spend(cost, now); wait != 0 {
-			t.Errorf("the first reads wait for %v", wait)
+		if p.spend(cost, now, budget); p.due(budget) > now {
+			t.Errorf("the first reads wait for %v", time.Duration(p.due(budget)-now))
 		}
 		spent += cost
 		now += int64(readEvery)
 	}
 	begun := now
 	for range 200 {
-		now += int64(max(s.spend(20*time.Millisecond, now), readEvery))
+		p.spend(20*time.Millisecond, now, budget)
+		now = max(p.due(budget), now+int64(readEvery))
 		spent += 20 * time.Millisecond
 	}
 	if most := burst + time.Duration(budget*float64(now-begun)) + 20*time.Millisecond; spent > most || spent < most*9/10 {

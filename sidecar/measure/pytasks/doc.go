@@ -3,7 +3,7 @@
 // suspended in.
 //
 // In flow a process that package pystack is attached to; out flow Snapshots, and with a
-// Collector the series Recording.Awaits: how many tasks waited in which chain of
+// Collector, of all processes of a recording, the series Recording.Awaits: how many tasks waited in which chain of
 // coroutines over time. The package knows asyncio's C structures of CPython 3.11 to 3.15,
 // and trio's fields by their names (trio.go); it does not know whose code a line is, nor who asked.
 //

@@ -201,11 +201,15 @@ func (r *Reader) mainInterpreter() (uint64, error) {
 	return 0, err
 }
 
-// list returns the addresses of all tasks, and with running the loops that run; nil
-// where it is not known.
+// list returns the addresses of all tasks, and the loops that run.
 func (r *Reader) list(f *found) (tasks []uint64, running map[uint64]bool, err error) {
+	running, threads, err := r.runningLoops(f)
+	if err != nil || len(running) == 0 {
+		return nil, running, err
+	}
 	if f.lists != nil {
-		return r.listed(f)
+		tasks, err = r.listed(f, threads)
+		return tasks, running, err
 	}
 	tasks, err = r.living(f.weak)
 	if err != nil {
@@ -219,30 +223,18 @@ func (r *Reader) list(f *found) (tasks []uint64, running map[uint64]bool, err er
 	}
 	slices.Sort(tasks) // a task may be in both
 	tasks = slices.Compact(tasks)
-	return tasks[:min(len(tasks), maxTasks)], nil, nil
+	return tasks[:min(len(tasks), maxTasks)], running, nil
 }
 
 // listed walks the lists of 3.14 and later.
-func (r *Reader) listed(f *found) (tasks []uint64, running map[uint64]bool, err error) {
+func (r *Reader) listed(f *found, threads []uint64) (tasks []uint64, err error) {
 	heads := []uint64{f.interp + f.lists.interpTasks}
-	running = make(map[uint64]bool)
-	thread, err := cpython.ReadWord(r.mem, f.interp+r.l.Interp.ThreadsHead)
-	for n := 0; err == nil && thread != 0 && n < maxThreads; n++ {
+	for _, thread := range threads {
 		heads = append(heads, thread+f.lists.tasks)
-		loop, e := cpython.ReadWord(r.mem, thread+f.lists.runningLoop)
-		if e != nil {
-			break
-		}
-		running[loop] = true
-		thread, err = cpython.ReadWord(r.mem, thread+r.l.Thread.Next)
-	}
-	delete(running, 0)
-	if len(running) == 0 {
-		return nil, running, nil
 	}
 	next, err := r.knownNodes(f)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	seen := make(map[uint64]bool)
 	for _, head := range heads {
@@ -257,7 +249,7 @@ func (r *Reader) listed(f *found) (tasks []uint64, running map[uint64]bool, err 
 			at = on
 		}
 	}
-	return tasks, running, nil
+	return tasks, nil
 }
 
 // knownNodes reads what follows each of the tasks that were there before, by one call.

@@ -87,6 +87,7 @@ type Reader struct {
 	runtime      uint64
 	asyncioDebug func() (uint64, error)
 	pid          int
+	inside       int // what the process calls itself; 0: not asked
 
 	found    *found
 	failures int // to list the tasks, in a row
@@ -125,9 +126,9 @@ func newReader(mem cpython.Memory, l *cpython.Layout, runtime uint64, asyncioDeb
 }
 
 const (
-	pending     = 0 // enum fut_state of Modules/_asynciomodule.c …
-	stateSize   = 4 // … and its bytes
-	maxLoops    = 64
+	pending     = 0  // enum fut_state of Modules/_asynciomodule.c …
+	stateSize   = 4  // … and its bytes
+	maxLoops    = 64 // threads whose loops of other libraries are read
 	maxFailures = 20 // to list the tasks, before asyncio is looked for again
 	maxNames    = 1 << 14
 	maxNameSize = 128 // characters
@@ -192,14 +193,13 @@ func (r *Reader) readTasks(addrs []uint64, running map[uint64]bool) (lost int, e
 	w := &r.work
 	w.reset()
 	var kept []uint64
-	loops := make(map[uint64]bool)
 	for i, addr := range addrs {
 		b := r.batch.of(i, size)
 		if b == nil || r.kindOf(cpython.Word(b, objectType), addr) != kindTask {
 			continue
 		}
 		loop := cpython.Word(b, r.l.Task.Loop)
-		if cpython.Half(b, r.l.Task.State) != pending || !r.runs(loop, running, loops) {
+		if cpython.Half(b, r.l.Task.State) != pending || !running[loop] {
 			continue
 		}
 		kept = append(kept, addr)
@@ -212,11 +212,9 @@ func (r *Reader) readTasks(addrs []uint64, running map[uint64]bool) (lost int, e
 		return 0, err
 	}
 	clear(r.wakes)
-	for loop, runs := range loops {
-		if runs {
-			if err := r.readTimers(loop, r.wakes); err != nil {
-				return 0, err
-			}
+	for loop := range running {
+		if err := r.readTimers(loop, r.wakes); err != nil {
+			return 0, err
 		}
 	}
 	if err := r.again.read(kept, size); err != nil {
@@ -265,23 +263,6 @@ func (r *Reader) append(addr uint64, was taskWords, c *chain, goesOn, waits bool
 		t.Frames = append(t.Frames, Frame{Code: link.object.Code, Line: link.object.Line(link.index)})
 	}
 	return t
-}
-
-// runs reports whether a loop runs in some thread: 3.14's lists say so, before that the
-// loop's own attribute. Of a loop that has none, as uvloop's, it is not known: its tasks count.
-func (r *Reader) runs(loop uint64, running, asked map[uint64]bool) bool {
-	is, known := asked[loop]
-	if running != nil {
-		asked[loop] = running[loop]
-		return running[loop]
-	}
-	if known || len(asked) >= maxLoops {
-		return is
-	}
-	at, err := r.objects.Attribute(loop, "_thread_id")
-	is = err != nil || at == 0 || r.objects.TypeName(at) != "NoneType"
-	asked[loop] = is
-	return is
 }
 
 // name is a task's, kept by the task and its coroutine.

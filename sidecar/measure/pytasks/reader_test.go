@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -190,4 +191,57 @@ func readyOnes(t *testing.T, python truth.Interpreter, program string) {
 	if found != len(want) {
 		t.Errorf("%d of %d tasks are found", found, len(want))
 	}
+}
+
+// A process that was forked within a loop has a copy of its tasks, which nothing runs any more; those of its own loop count.
+func TestTasksFromBeforeAForkDoNotCount(t *testing.T) {
+	const program = `
+import asyncio, os, time
+async def wait(seconds):
+    await asyncio.sleep(seconds)
+async def own():
+    tasks = [asyncio.create_task(wait(60), name="own") for _ in range(3)]
+    await asyncio.sleep(60)
+async def main():
+    tasks = [asyncio.create_task(wait(60), name="before") for _ in range(5)]
+    await asyncio.sleep(0.01)
+    inside = os.fork()
+    if not inside:
+        time.sleep(60)
+    anew = os.fork()
+    if not anew:
+        asyncio.new_event_loop().run_until_complete(own())
+    await asyncio.sleep(0.5)
+    print(inside, anew, flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+`
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		pid, line := start(t, python, "-c", program)
+		var inside, anew int
+		if _, err := fmt.Sscan(line, &inside, &anew); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			for _, child := range []int{inside, anew} {
+				_ = syscall.Kill(child, syscall.SIGKILL)
+			}
+		})
+		for _, test := range []struct {
+			pid          int
+			before, owns int
+		}{{pid, 5, 0}, {inside, 0, 0}, {anew, 0, 3}} {
+			snapshot, err := open(t, test.pid).Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, owns := 0, 0
+			for _, task := range snapshot.Tasks {
+				before, owns = before+strings.Count(task.Name, "before"), owns+strings.Count(task.Name, "own")
+			}
+			if before != test.before || owns != test.owns {
+				t.Errorf("%d tasks from before the fork, and %d of its own loop, want %d and %d", before, owns, test.before, test.owns)
+			}
+		}
+	})
 }

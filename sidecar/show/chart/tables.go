@@ -282,17 +282,34 @@ func lockedBy(r *report.View, w *report.Blocked) string {
 	return name + " had it"
 }
 
-// awaitsTable ranks the lines at which tasks of event loops waited. Where no two waited at once,
+// awaitsTable ranks the lines at which tasks of event loops waited, of the program's process first. Where no two waited at once,
 // the lines of the thread that runs the loop say the same.
 func awaitsTable(r *report.View, duration float64) table {
 	t := table{heading: "Where tasks waited", note: "of event loops, by your own lines; the time is that in which any waited"}
+	t.rows = awaitRows(r, duration, func(a *report.Await) bool { return a.Process == r.Program() })
+	t.rows = append(t.rows, awaitRows(r, duration, func(a *report.Await) bool { return a.Process != r.Program() })...)
+	t.rows = t.rows[:min(len(t.rows), maxAwaits)]
+	return t
+}
+
+// awaitRows are the lines of some processes, each once: in the process in which tasks waited most.
+func awaitRows(r *report.View, duration float64, of func(*report.Await) bool) (rows []row) {
+	type line struct{ file, line int }
+	processes := make(map[line]int)
+	for i := range r.Awaits {
+		if a := &r.Awaits[i]; of(a) {
+			processes[line{a.File, a.Line}]++
+		}
+	}
 	several := false
 	for i := range r.Awaits {
 		a := &r.Awaits[i]
 		some := report.Seconds(a.SomeNS)
-		if len(t.rows) == maxAwaits || a.Process != r.Program() || some < 0.005*duration || some == 0 {
+		others := processes[line{a.File, a.Line}] - 1
+		if !of(a) || others < 0 || some < 0.005*duration || some == 0 {
 			continue
 		}
+		delete(processes, line{a.File, a.Line})
 		rw := row{
 			name: linePlace(r, a.File, a.Line), seconds: some, share: min(some/duration, 1), code: labels.Code(r.Text(a.File, a.Line)),
 			aside: words.Plural(a.MaxTasks, "task", "tasks"),
@@ -305,12 +322,18 @@ func awaitsTable(r *report.View, duration float64) table {
 			}
 			rw.hint = words.Seconds(report.Seconds(a.WaitingNS)) + " over all tasks"
 		}
-		t.rows = append(t.rows, rw)
+		if a.Process != r.Program() {
+			rw.aside += ", in " + words.Clean(r.ProcessName(a.Process), 40)
+			if others > 0 {
+				rw.aside += fmt.Sprintf(" + %d more", others)
+			}
+		}
+		rows = append(rows, rw)
 	}
 	if !several {
-		return table{}
+		return nil
 	}
-	return t
+	return rows
 }
 
 // mostlyHeld is the part of a wait below which the line of the thread that was waited for is one of several.

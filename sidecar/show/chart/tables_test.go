@@ -303,6 +303,41 @@ func TestWhereTasksWaited(t *testing.T) {
 	}
 }
 
+// Lines of child processes follow, each once, with the process in which tasks waited most; so do their lanes.
+func TestWhereTasksOfChildProcessesWaited(t *testing.T) {
+	const s = timeline.Nanos(time.Second)
+	b := recordedScript()
+	b.Describe(func(r *timeline.Recording) {
+		for n := range 3 {
+			number := n + 1
+			r.Processes = append(r.Processes, timeline.Process{PID: 8 + n, Parent: 7, Role: timeline.RoleWorker, Number: &number})
+		}
+	})
+	fetch := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: "app.py", Line: 3, FirstLine: 2}))
+	main := b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true, OnCPU: -1})
+	b.Set(main, 0, fetch, timeline.StateWaiting, false)
+	for process, tasks := range map[int]int{1: 5, 2: 9, 3: 1} {
+		b.AddAwaits(process, 0, 2*s, timeline.AwaitsOther, map[timeline.NodeID]int{fetch: tasks}, nil)
+	}
+	r, err := report.Build(b.Snapshot(4*s), nil, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := awaitsTable(r, durationOf(r)).rows
+	if len(rows) != 1 || rows[0].aside != "9 tasks at once, in worker process 2 + 2 more" {
+		t.Errorf("%+v", rows)
+	}
+	text := Text(r, 110)
+	for _, want := range []string{"peak 5, worker process 1", "peak 9, worker process 2"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the terminal does not have %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "peak 1, worker process 3") {
+		t.Errorf("a lane has a single task:\n%s", text)
+	}
+}
+
 // recordedScript is the beginning of a recording of app.py.
 func recordedScript() *timeline.Builder {
 	b := timeline.NewBuilder(timeline.Options{Origin: 1})

@@ -78,7 +78,11 @@ func (t *trackLane) beside() string {
 	if t.base > 0 {
 		return t.extent
 	}
-	return t.value + " " + t.aside
+	text := t.value + " " + t.aside
+	if t.who != "" {
+		text += ", " + t.who
+	}
+	return text
 }
 
 // sparkline draws a lane in n characters; unknown is blank.

@@ -21,6 +21,7 @@ type trackLane struct {
 	sources      [][]string // lines under the name; ways to say each, the most informative first
 	value, aside string     // at the right: mean or peak, and what it is measured against
 	about        string     // tooltip
+	who          string     // the process, where it is not the program's; among sources, too
 	ended        string     // why its figures stop before the end; empty otherwise
 	paint        scene.Paint
 	tall, low    bool
@@ -147,20 +148,46 @@ const (
 	worthTasks = 0.02
 )
 
-// taskLanes are what the tasks of the program's coroutines did, where several waited at once or the loop was busy.
+// taskLanes are what the tasks of coroutines did, in the program's process first, where several waited at once or the loop was busy.
 func taskLanes(r *report.View, duration float64) (lanes []trackLane) {
+	processes := []int{r.Program()}
+	for i := range r.Tracks {
+		t := &r.Tracks[i]
+		if _, known := taskSpecs[t.ID]; known && t.Process != nil && !slices.Contains(processes, *t.Process) {
+			processes = append(processes, *t.Process)
+		}
+	}
+	for _, process := range processes {
+		of := taskLanesOf(r, process, duration)
+		lanes = append(lanes, of[:min(len(of), maxTaskLanes-len(lanes))]...)
+	}
+	return lanes
+}
+
+// taskLanesOf are those of one process.
+func taskLanesOf(r *report.View, process int, duration float64) (lanes []trackLane) {
 	several := false
 	for i := range r.Tracks {
 		t := &r.Tracks[i]
 		spec, known := taskSpecs[t.ID]
-		if !known || t.Process == nil || *t.Process != r.Program() || t.Mean == nil || *t.Mean < worthTasks || len(lanes) == maxTaskLanes {
+		if !known || t.Process == nil || *t.Process != process || t.Mean == nil || *t.Mean < worthTasks {
 			continue
 		}
 		spec.name = words.Clean(t.Name, 30) + " " + spec.name
-		if lane, ok := laneOf(r, t, spec, duration); ok {
-			lanes = append(lanes, lane)
-			several = several || t.ID == report.TasksReady || t.Peak != nil && *t.Peak > 1
+		lane, ok := laneOf(r, t, spec, duration)
+		if !ok {
+			continue
 		}
+		if process != r.Program() {
+			lane.who = words.Clean(r.ProcessName(process), 40)
+			lane.sources = append([][]string{{"in " + lane.who, lane.who}}, lane.sources...)
+			lane.about += "\nin " + lane.who
+		}
+		atOnce := t.Peak != nil && *t.Peak > 1
+		if atOnce || process == r.Program() { // there may be many other processes
+			lanes = append(lanes, lane)
+		}
+		several = several || atOnce || t.ID == report.TasksReady
 	}
 	if !several {
 		return nil // the thread's own stacks show as much

@@ -11,29 +11,42 @@ import (
 
 // TasksAt are the lines at which tasks of a process waited for anything but other tasks, as Awaits has them, but of one that
 // sleeps and waits for something else, as "async with lock: await sleep(1)", there are two.
-func (s *Stacks) TasksAt(process int) (out []AwaitLine) {
+func (s *Stacks) TasksAt(process int) []AwaitLine {
 	apart := func(key awaitKey, node timeline.NodeID) awaitsTogether {
 		stack := s.suspended(node)
 		return awaitsTogether{key, len(stack) > 0 && s.facts[stack[0]].means&origin.Sleeps != 0}
 	}
-	for _, a := range awaitsOf(s.Rec, s.isOwn, apart, s.awaitsNoTask) {
-		if a.Process == process {
-			out = append(out, a)
+	return awaitsOf(s.Rec, s.isOwn, apart, func(a *timeline.Await) bool { return a.Process == process && s.awaitsNoTask(a) })
+}
+
+// WithTasks are the processes whose tasks waited, in order.
+func (s *Stacks) WithTasks() (processes []int) {
+	for _, a := range s.Rec.Awaits {
+		processes = append(processes, a.Process)
+	}
+	slices.Sort(processes)
+	return slices.Compact(processes)
+}
+
+// MainThread is what the main thread of a process did; nil: no stack of it was seen.
+func (s *Stacks) MainThread(process int) *Reading {
+	for i := range s.Rec.Threads {
+		if t := &s.Rec.Threads[i]; t.Process == process && t.Main && len(t.Spans) > 0 {
+			return &Reading{Thread: t, stacks: s}
 		}
 	}
-	return out
+	return nil
 }
 
 // ReadyTasks are all tasks of a process that were ready; ok is false where none was.
 func (s *Stacks) ReadyTasks(process int) (all AwaitLine, ok bool) {
-	for _, a := range awaitsOf(s.Rec, s.isOwn, func(key awaitKey, _ timeline.NodeID) awaitsTogether {
+	lines := awaitsOf(s.Rec, s.isOwn, func(key awaitKey, _ timeline.NodeID) awaitsTogether {
 		return awaitsTogether{awaitKey: awaitKey{process: key.process}}
-	}, isReady) {
-		if a.Process == process {
-			return a, true
-		}
+	}, func(a *timeline.Await) bool { return a.Process == process && isReady(a) })
+	if len(lines) == 0 {
+		return AwaitLine{}, false
 	}
-	return AwaitLine{}, false
+	return lines[0], true
 }
 
 // awaitsNoTask reports whether a task waits for anything but other tasks: for those it may wait in a function that sets a

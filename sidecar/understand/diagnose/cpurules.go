@@ -589,7 +589,7 @@ func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 
 // waitsForEvents is an event loop without anything to do, where what its tasks waited for is not known.
 func waitsForEvents(e *evidence) measured {
-	for _, known := range []measured{tasksWait(e), awaitsInTurn(e)} {
+	for _, known := range []measured{ofOwnLoop(e, tasksWait), ofOwnLoop(e, awaitsInTurn)} {
 		if known.low >= waitsForEventsShare {
 			return nothing // the line of the thread would be that at which one task waits for the others
 		}

@@ -30,14 +30,67 @@ func (e *evidence) couldOverlap(took timeline.Nanos, awaits int64) bool {
 	return e.share(took) >= mostlyWaits || awaits >= manyVisits && saved >= inTurnTime && e.share(saved) >= inTurnShare
 }
 
-// tasksWait is the line of the user's own for which many tasks waited at once while the loop had nothing to do: for most of
-// the time, or for what one of them has at a time, as a lock.
-func tasksWait(e *evidence) measured {
+// ofLoops measures the loop of the thread that the recording is about; where that shows nothing, and the thread mostly waits, those
+// of its child processes: theirs may be what it waits for, so it comes after what says so.
+func ofLoops(measure func(*evidence, *activity.Reading) measured) func(*evidence) measured {
+	return func(e *evidence) measured {
+		m := ofOwnLoop(e, measure)
+		if math.IsNaN(m.low) && e.onlyWaits() {
+			m = ofChildLoops(e, measure)
+		}
+		return m
+	}
+}
+
+func ofOwnLoop(e *evidence, measure func(*evidence, *activity.Reading) measured) measured {
 	if e.main.Thread == nil || e.explainedByGPUs() {
 		return nothing
 	}
-	idle := e.main.LoopIdle()
-	lines := e.stacks.TasksAt(e.main.Process)
+	return measure(e, e.main)
+}
+
+// ofChildLoops is the child process in whose loop the longest time was so, with the number of those in which the same line was it.
+func ofChildLoops(e *evidence, measure func(*evidence, *activity.Reading) measured) measured {
+	best, places := nothing, make(map[activity.Place]int64)
+	for _, process := range e.stacks.WithTasks() {
+		t := e.stacks.MainThread(process)
+		if process == e.main.Process || t == nil {
+			continue
+		}
+		m := measure(e, t)
+		if math.IsNaN(m.low) {
+			continue
+		}
+		if places[m.Place]++; math.IsNaN(best.low) || m.Time > best.Time {
+			m.Process = &e.rec.Processes[process]
+			best = m
+		}
+	}
+	if best.lost *= partly; best.Process != nil && places[best.Place] > 1 {
+		best.Actors = []activity.Actor{{Process: true, Count: int(places[best.Place]) - 1, CPU: -1}}
+	}
+	return best
+}
+
+// onlyWaits reports whether the thread that the recording is about did nothing itself for most of the time.
+func (e *evidence) onlyWaits() bool {
+	if e.main.Thread == nil || e.explainedByGPUs() || e.leading() != nil {
+		return false
+	}
+	waits := timeline.Nanos(0)
+	for _, s := range e.diagnosis.Spent {
+		if kind := s.Cause.Kind(); kind == activity.Waits || kind == activity.InputOutput {
+			waits += s.Nanos
+		}
+	}
+	return 2*waits > e.whole()
+}
+
+// tasksWait is the line of the user's own for which many tasks waited at once while the loop had nothing to do: for most of
+// the time, or for what one of them has at a time, as a lock.
+func tasksWait(e *evidence, t *activity.Reading) measured {
+	idle := t.LoopIdle()
+	lines := e.stacks.TasksAt(t.Process)
 	for i := range lines { // that with the most waiting first
 		a := &lines[i]
 		if a.Most < 2 || a.InTurn() {
@@ -66,12 +119,9 @@ func tasksWait(e *evidence) measured {
 }
 
 // awaitsInTurn is the line of the user's own at which tasks waited again and again, mostly one alone.
-func awaitsInTurn(e *evidence) measured {
-	if e.main.Thread == nil || e.explainedByGPUs() {
-		return nothing
-	}
-	idle := e.main.LoopIdle()
-	lines := e.stacks.TasksAt(e.main.Process)
+func awaitsInTurn(e *evidence, t *activity.Reading) measured {
+	idle := t.LoopIdle()
+	lines := e.stacks.TasksAt(t.Process)
 	best := nothing
 	for i := range lines {
 		a := &lines[i]
@@ -81,7 +131,7 @@ func awaitsInTurn(e *evidence) measured {
 		}
 		call, sleeps := e.stacks.Awaited(a)
 		if f.Call, f.Count = call, int64(a.Begun); !sleeps {
-			f.AtLeast, f.Count = true, int64(min(e.main.Entries(a.Place, origin.Requests|origin.Queries), a.Begun))
+			f.AtLeast, f.Count = true, int64(min(t.Entries(a.Place, origin.Requests|origin.Queries), a.Begun))
 		}
 		if f.Count < manyVisits || !e.couldOverlap(f.Time, f.Count) {
 			continue
@@ -111,15 +161,12 @@ func besideOthers(lines []activity.AwaitLine, at int) bool {
 }
 
 // loopBlocked is the call that kept the event loop from tasks that were ready.
-func loopBlocked(e *evidence) measured {
-	if e.main.Thread == nil || e.explainedByGPUs() {
-		return nothing
-	}
-	ready, ok := e.stacks.ReadyTasks(e.main.Process)
+func loopBlocked(e *evidence, t *activity.Reading) measured {
+	ready, ok := e.stacks.ReadyTasks(t.Process)
 	if !ok {
 		return nothing
 	}
-	held, ok := e.main.LoopHeld(&ready)
+	held, ok := t.LoopHeld(&ready)
 	if !ok || held.Longest < worthBlocking {
 		return nothing
 	}

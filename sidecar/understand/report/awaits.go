@@ -71,14 +71,22 @@ const (
 
 const (
 	taskParts     = 240 // values of such a track
-	maxCoroutines = 8   // that have tracks
+	maxCoroutines = 8   // that have tracks, of the process that the recording is about, and of all others
 )
 
 // taskTracks are how many tasks of each coroutine of the user's own waited, were ready and ran.
 func (b *builder) taskTracks(own func(timeline.FrameID) bool) {
-	lanes := activity.TaskLanes(b.rec, own, taskParts)
-	for _, lane := range lanes[:min(len(lanes), maxCoroutines)] {
+	program := b.doc.Subject.Program
+	var kept [2]int // of others, of the program
+	for _, lane := range activity.TaskLanes(b.rec, own, taskParts) {
 		process := b.placed(lane.Process)
+		count := &kept[0]
+		if process == program {
+			count = &kept[1]
+		}
+		if *count++; *count > maxCoroutines {
+			continue
+		}
 		for _, kind := range []struct {
 			id     string
 			values []float64

@@ -12,6 +12,21 @@ import (
 // FewerOnAverage is the part of the most tasks at once from which on the average is no news.
 const FewerOnAverage = 0.8
 
+// ofLoop is a sentence about an event loop with the process that runs it, where it is not that of the recording's own thread.
+func ofLoop(say func(Scope, diagnose.Finding) string) func(Scope, diagnose.Finding) string {
+	return func(s Scope, f diagnose.Finding) string {
+		text := say(s, f)
+		if f.Process == nil {
+			return text
+		}
+		text = "in " + Process(*f.Process) + ", " + text
+		if len(f.Actors) > 0 {
+			text += "; likewise in " + words.Plural(f.Actors[0].Count, "other process", "other processes")
+		}
+		return text
+	}
+}
+
 func (s Scope) tasksWait(f diagnose.Finding) string {
 	text := words.Plural(int(f.Count), "task", "tasks")
 	switch {

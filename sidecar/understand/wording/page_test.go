@@ -315,6 +315,9 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, func(f *diagnose.Finding) { f.Name, f.Count, f.Against = "Crawler.fetch", 18, 4.25 }),
 		with(whole, func(f *diagnose.Finding) { f.Name, f.Count, f.Against = "<module>", 2, 2 }),
 		with(with(whole, call("Lock.acquire", "asyncio")), func(f *diagnose.Finding) { f.Name, f.Count, f.Against, f.Next = "get", 9, 5, line3 }),
+		with(whole, func(f *diagnose.Finding) {
+			f.Name, f.Count, f.Against, f.Process, f.Actors = "fetch", 18, 17.2, killedBy(0), []activity.Actor{{Process: true, Count: 3}}
+		}),
 	},
 	diagnose.AwaitsInTurn: {
 		with(with(whole, call("sleep", "asyncio")), func(f *diagnose.Finding) { f.Count, f.Against = 20, 0.2 }),
@@ -326,6 +329,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, func(f *diagnose.Finding) { f.Name, f.Count = "checksum", 19 }),
 		with(with(most2, call("Session.get", "requests")), func(f *diagnose.Finding) { f.Count = 1 }),
 		with(whole, func(f *diagnose.Finding) { f.Name, f.Count = "<module>", 2 }),
+		with(whole, func(f *diagnose.Finding) { f.Name, f.Count, f.Process = "checksum", 19, killedBy(0) }),
 	},
 	diagnose.WaitsUnknown: {whole, part},
 	diagnose.Sleeps: {

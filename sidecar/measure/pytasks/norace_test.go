@@ -1,0 +1,5 @@
+//go:build !race
+
+package pytasks
+
+const slowdown = 1
