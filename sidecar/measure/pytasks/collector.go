@@ -146,7 +146,11 @@ func (r *round) tick() (again time.Duration) {
 	before := timeline.ThreadCPU()
 	r.follow()
 	at := timeline.Monotonic()
-	next := at + int64(r.seldom(askEvery)) // for processes that come
+	come := lookEvery // it is not known that any process does
+	if len(r.series) > 1 {
+		come = askEvery
+	}
+	next := at + int64(r.seldom(come))
 	for _, s := range r.series {
 		if s.next <= at+int64(together) {
 			pause := s.look()
