@@ -226,7 +226,7 @@ func (s *series) look() time.Duration {
 	}
 	s.ran = at
 	// What others do not use is left to who needs more than its share.
-	due := max(s.due, min(s.purse.due(s.share()), s.r.purse.due(budget)))
+	due := max(s.due, min(s.purse.due(s.share()), s.r.purse.due(s.r.budget())))
 	switch {
 	case at >= due:
 	case !s.some():
@@ -243,7 +243,7 @@ func (s *series) look() time.Duration {
 	}
 	spent, end := timeline.ThreadCPU()-before, timeline.Monotonic()
 	s.purse.spend(spent, end, s.share())
-	s.r.purse.spend(spent, end, budget)
+	s.r.purse.spend(spent, end, s.r.budget())
 	if s.cpu = cpu; err != nil {
 		return s.failed(err)
 	}

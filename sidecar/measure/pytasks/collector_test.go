@@ -158,6 +158,19 @@ func TestAwaitsOfTrioAreCountedByTurns(t *testing.T) {
 	}
 }
 
+// A long recording has half of the budget.
+func TestTheBudgetFallsWithTheLength(t *testing.T) {
+	for _, c := range []struct {
+		so   time.Duration
+		want float64
+	}{{0, budget}, {enoughFor, budget}, {4 * enoughFor / 3, 0.75 * budget}, {time.Hour, leastBudget}} {
+		r := &round{begun: timeline.Monotonic() - int64(c.so)}
+		if got := r.budget(); math.Abs(got-c.want) > 0.01*c.want {
+			t.Errorf("after %v it is %v, want %v", c.so, got, c.want)
+		}
+	}
+}
+
 // Reading costs the budget on average: what was saved is spent at once, what is owed is waited for.
 func TestReadingKeepsItsBudget(t *testing.T) {
 	p := &purse{}

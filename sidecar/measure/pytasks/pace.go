@@ -6,8 +6,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// The pace: tasks are read every readEvery at most, and less often where reading those of all processes would take more than budget
-// of a core on average. What was not used is saved up to burst, so that
+// The pace: tasks are read every readEvery at most, and less often where reading those of all processes would take more than budget of
+// a core on average, or half of it in a long recording. What was not used is saved up to burst, so that
 // the first reads, which cost more and see many tasks begin, are not few. While no thread of a process has run they cannot have
 // changed, and are not read. While it runs and they do not change, as when a cell
 // computes in a kernel whose loop waits below it, they are read ever less often; even less where that
@@ -20,8 +20,11 @@ const (
 	quietReads = 4                     // … which this many reads in a row show
 	calmAfter  = 5 * time.Second       // they have not changed for so long
 	calmEvery  = 200 * time.Millisecond
-	budget     = 0.03
-	burst      = 15 * time.Millisecond
+	budget     = 0.03 // at first …
+	// … and of a recording that is longer than enoughFor each second says less of the whole: leastBudget in the end.
+	enoughFor   = 10 * time.Second
+	leastBudget = budget / 2
+	burst       = 15 * time.Millisecond
 	// describeEvery is how often the recording's own account is brought up to date.
 	describeEvery = 250 * time.Millisecond
 
@@ -59,6 +62,12 @@ func (p *purse) due(share float64) int64 {
 	return p.at + int64(float64(max(-p.saved, 0))/share)
 }
 
+// budget is the share of a core that reading may use by now.
+func (r *round) budget() float64 {
+	so := time.Duration(timeline.Monotonic() - r.begun)
+	return max(budget*min(enoughFor.Seconds()/so.Seconds(), 1), leastBudget)
+}
+
 // seldom is how often something is done that can wait where no CPU is free.
 func (r *round) seldom(often time.Duration) time.Duration {
 	return r.c.Spare.Interval(time.Duration(timeline.Monotonic()-r.begun), often, max(often, calmEvery))
@@ -70,9 +79,9 @@ func (s *series) some() bool { return s.known && len(s.last.Tasks) > 0 }
 // share is the part of a core of which reading the process is sure, whatever the others take.
 func (s *series) share() float64 {
 	if s.some() {
-		return busyShare * budget / float64(max(s.r.busy, 1))
+		return busyShare * s.r.budget() / float64(max(s.r.busy, 1))
 	}
-	return (1 - busyShare) * budget / float64(max(s.r.idle, 1))
+	return (1 - busyShare) * s.r.budget() / float64(max(s.r.idle, 1))
 }
 
 // poll is after how long it is asked again whether the process runs, that has not.
