@@ -26,7 +26,6 @@ func (l limit) now(so time.Duration, free spare.CPUs) float64 {
 	if share == 1 {
 		return l.budget
 	}
-	seldom := min(max(enoughFor.Seconds()/so.Seconds(), leastTaken), 1)
-	least := min(l.budget, l.taken*cores*seldom)
+	least := min(l.budget, l.taken*cores*spare.Falling(so, enoughFor, leastTaken))
 	return least + (l.budget-least)*share
 }

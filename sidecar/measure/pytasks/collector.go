@@ -256,8 +256,7 @@ func (s *series) look() time.Duration {
 
 // failed ends what is known of the tasks if they could not be read.
 func (s *series) failed(err error) time.Duration {
-	switch {
-	case errors.Is(err, errTorn), errors.Is(err, cpython.ErrUnmapped):
+	if errors.Is(err, errTorn) || errors.Is(err, cpython.ErrUnmapped) {
 		return readEvery // it changed under the read: the next one shows more
 	}
 	s.lose()

@@ -163,7 +163,7 @@ func TestTheBudgetFallsWithTheLength(t *testing.T) {
 	for _, c := range []struct {
 		so   time.Duration
 		want float64
-	}{{0, budget}, {enoughFor, budget}, {4 * enoughFor / 3, 0.75 * budget}, {time.Hour, leastBudget}} {
+	}{{0, budget}, {enoughFor, budget}, {4 * enoughFor / 3, 0.75 * budget}, {time.Hour, leastOfBudget * budget}} {
 		r := &round{begun: timeline.Monotonic() - int64(c.so)}
 		if got := r.budget(); math.Abs(got-c.want) > 0.01*c.want {
 			t.Errorf("after %v it is %v, want %v", c.so, got, c.want)

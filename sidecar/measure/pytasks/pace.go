@@ -3,6 +3,7 @@ package pytasks
 import (
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/spare"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -21,10 +22,10 @@ const (
 	calmAfter  = 5 * time.Second       // they have not changed for so long
 	calmEvery  = 200 * time.Millisecond
 	budget     = 0.03 // at first …
-	// … and of a recording that is longer than enoughFor each second says less of the whole: leastBudget in the end.
-	enoughFor   = 10 * time.Second
-	leastBudget = budget / 2
-	burst       = 15 * time.Millisecond
+	// … and less of a recording that is longer than enoughFor, in the end leastOfBudget of it.
+	enoughFor     = 10 * time.Second
+	leastOfBudget = 0.5
+	burst         = 15 * time.Millisecond
 	// describeEvery is how often the recording's own account is brought up to date.
 	describeEvery = 250 * time.Millisecond
 
@@ -64,8 +65,7 @@ func (p *purse) due(share float64) int64 {
 
 // budget is the share of a core that reading may use by now.
 func (r *round) budget() float64 {
-	so := time.Duration(timeline.Monotonic() - r.begun)
-	return max(budget*min(enoughFor.Seconds()/so.Seconds(), 1), leastBudget)
+	return budget * spare.Falling(time.Duration(timeline.Monotonic()-r.begun), enoughFor, leastOfBudget)
 }
 
 // seldom is how often something is done that can wait where no CPU is free.

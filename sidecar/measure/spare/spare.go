@@ -19,6 +19,11 @@ const (
 	freeFrom, freeAll = 0.8, 0.9
 )
 
+// Falling is the part of what a recording of some length is worth: of one longer than enough each second says less of the whole, down to least.
+func Falling(so, enough time.Duration, least float64) float64 {
+	return min(max(enough.Seconds()/so.Seconds(), least), 1)
+}
+
 // Share is how much of what it could leave out a collector does when it has gone on for so long: 1 where a CPU is free, 0 where
 // none is. cores is 0 where it is not known.
 func (c CPUs) Share(so time.Duration) (share, cores float64) {

@@ -341,14 +341,14 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 	}
 	if f.Process != nil {
 		args["pid"] = f.Process.PID
-		switch name := wording.Process(*f.Process); {
-		case f.ID != diagnose.RankFailed && f.ID != diagnose.WorkerKilled: // name may be a function's
+		ended := f.ID == diagnose.RankFailed || f.ID == diagnose.WorkerKilled
+		if name := wording.Process(*f.Process); ended {
+			text("name", name)
+		} else { // name may be a function's
 			text("process", name)
-		case f.Process.Exit != nil:
-			text("name", name)
+		}
+		if ended && f.Process.Exit != nil {
 			args["exit_code"] = *f.Process.Exit
-		default:
-			text("name", name)
 		}
 		if e := f.Process.Raised; e != nil && f.ID == diagnose.RankFailed {
 			text("exception", e.Type)

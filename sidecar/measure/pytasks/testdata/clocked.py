@@ -6,18 +6,7 @@ import sys
 import threading
 import time
 
-WAITS = {}
-
-
-class waits:
-    """Notes what is between its begin and end as time in which the calling function waits."""
-
-    def __enter__(self):
-        self.function = sys._getframe(1).f_code.co_qualname
-        self.begin = time.monotonic_ns()
-
-    def __exit__(self, *_):
-        WAITS.setdefault(self.function, []).append((self.begin, time.monotonic_ns()))
+from waiting import WAITS, waits
 
 
 async def gathered(seconds):
