@@ -73,11 +73,12 @@ type series struct {
 	awaits  map[uint64]await // by task: the one that it was in at the last read
 	known   bool             // there was a read, so that now means something
 	cpu     int64            // CPU time of the process at the last read; -1: not known
+	ran     spell            // when it has run since, as far as the looks at its CPU time show
 	due     int64            // CLOCK_MONOTONIC before which it is not to be read
 	sum     uint64           // of the last snapshot
 	quiet   int              // reads in a row that were equal
 	misses  int              // looks in a row that found no asyncio
-	ran     int64            // CLOCK_MONOTONIC of the last look at which the process had run
+	active  int64            // CLOCK_MONOTONIC of the last look at which the process had run
 	changed int64            // since when the reads are equal
 }
 
@@ -148,14 +149,14 @@ func (r *round) tick() (again time.Duration) {
 	at := timeline.Monotonic()
 	come := lookEvery // it is not known that any process does
 	if len(r.series) > 1 {
-		come = askEvery
+		come = grid
 	}
 	next := at + int64(r.seldom(come))
 	for _, s := range r.series {
 		if s.next <= at+int64(together) {
 			pause := s.look()
-			if s.next = timeline.Monotonic() + int64(pause); pause >= askEvery && !s.some() { // many at one time
-				s.next += int64(askEvery) - s.next%int64(askEvery)
+			if s.next = timeline.Monotonic() + int64(pause); pause >= grid && !s.some() { // many at one time
+				s.next += int64(grid) - s.next%int64(grid)
 			}
 		}
 		next = min(next, s.next)
@@ -214,7 +215,7 @@ func (s *series) look() time.Duration {
 	if cpu >= 0 && cpu == s.cpu { // nothing has run since, but sleeps end
 		switch before := s.at; {
 		case !s.known:
-			if at-s.ran > int64(sleeps) {
+			if at-s.active > int64(sleeps) {
 				s.misses = 0 // a worker that has waited for a task may begin a loop
 			}
 		case s.last.Wake(at):
@@ -222,9 +223,11 @@ func (s *series) look() time.Duration {
 		default:
 			s.at = max(before, at)
 		}
+		s.ran = spell{cpu: cpu, looked: at}
 		return s.poll()
 	}
-	s.ran = at
+	s.active = at
+	s.ran.look(cpu, at)
 	// What others do not use is left to who needs more than its share.
 	due := max(s.due, min(s.purse.due(s.share()), s.r.purse.due(s.r.budget())))
 	switch {
@@ -232,7 +235,7 @@ func (s *series) look() time.Duration {
 	case !s.some():
 		return max(time.Duration(due-at), readEvery)
 	default:
-		return min(max(time.Duration(due-at), readEvery), max(50*time.Millisecond, s.calm(at)))
+		return s.wait(time.Duration(due-at), at)
 	}
 	before := timeline.ThreadCPU()
 	snapshot, err := s.reader.Read()
@@ -247,6 +250,7 @@ func (s *series) look() time.Duration {
 	if s.cpu = cpu; err != nil {
 		return s.failed(err)
 	}
+	s.ran = spell{cpu: cpu, looked: s.at}
 	s.misses = 0
 	if s.due = end + int64(s.pause(&snapshot, end)); !s.some() {
 		return max(time.Duration(s.due-end), readEvery)
@@ -288,10 +292,10 @@ func (s *series) put(until int64) {
 	s.from = until
 }
 
-// take takes a snapshot in: what changed did so half-way from the read before.
+// take takes a snapshot in: what changed did so half-way from the read before, or amid the time in which the process has run since.
 func (s *series) take(snapshot *Snapshot, at int64) {
 	if s.known {
-		s.put(s.at + (at-s.at)/2)
+		s.put(s.ran.middle(s.at, at))
 		s.r.reading.Longest = max(s.r.reading.Longest, timeline.Nanos(at-s.at))
 	} else {
 		s.from = at
@@ -377,6 +381,7 @@ func (s *series) finish() {
 		return
 	}
 	if cpu != s.cpu {
+		s.ran.look(cpu, end)
 		if snapshot, err := s.reader.Read(); err == nil {
 			s.count(&snapshot)
 			s.take(&snapshot, end)

@@ -158,6 +158,30 @@ func TestAwaitsOfTrioAreCountedByTurns(t *testing.T) {
 	}
 }
 
+// What changed while there was no budget for a read did so when the process ran, not half-way from the last read.
+func TestChangesAreWhereTheProcessRan(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	for _, c := range []struct {
+		name string
+		cpu  []int64 // at looks every 5 ms, the last with the read
+		want int64
+	}{
+		{"it ran once", []int64{0, 1, 1, 1, 1, 1}, 7*ms + ms/2},
+		{"it ran at the end", []int64{0, 0, 0, 0, 0, 1}, 27*ms + ms/2},
+		{"it ran twice", []int64{0, 1, 1, 1, 2, 2}, 15 * ms},
+		{"it ran all the time", []int64{1, 2, 3, 4, 5, 6}, 15 * ms},
+		{"its CPU time is not known", []int64{0, 0, 0, 0, 0, 0}, 15 * ms},
+	} {
+		s := spell{}
+		for i, cpu := range c.cpu {
+			s.look(cpu, int64(i+1)*5*ms)
+		}
+		if got := s.middle(0, 30*ms); got != c.want {
+			t.Errorf("%s: at %v, want %v", c.name, time.Duration(got), time.Duration(c.want))
+		}
+	}
+}
+
 // A long recording has half of the budget.
 func TestTheBudgetFallsWithTheLength(t *testing.T) {
 	for _, c := range []struct {

@@ -26,6 +26,8 @@ const (
 	enoughFor     = 10 * time.Second
 	leastOfBudget = 0.5
 	burst         = 15 * time.Millisecond
+	debtEvery     = 50 * time.Millisecond // while more was spent …
+	runsOn        = 20 * time.Millisecond // … by a process that has run half of so long
 	// describeEvery is how often the recording's own account is brought up to date.
 	describeEvery = 250 * time.Millisecond
 
@@ -37,7 +39,9 @@ const (
 	lookEach  = 10 * time.Millisecond
 	sleeps    = 250 * time.Millisecond
 	// One that sleeps is asked so often whether it runs.
-	askEvery, askEach = 20 * time.Millisecond, 2 * time.Millisecond
+	askEvery, askEach = 10 * time.Millisecond, 2 * time.Millisecond
+	// grid is what looks that are farther apart fall on, so that many processes are looked at by one wake-up, and how often others are looked for.
+	grid = 20 * time.Millisecond
 	// busyShare of the budget is sure for the processes with tasks, the rest for the others.
 	busyShare = 0.8
 	// pollEach is the least time between two looks for each process with tasks: asking whether it runs costs something, too.
@@ -107,6 +111,42 @@ func (s *series) pause(snapshot *Snapshot, at int64) time.Duration {
 		most = max(most, time.Duration(s.r.idle)*lookEach)
 	}
 	return max(min(readEvery<<min(s.quiet-quietReads, 16), most), s.calm(at))
+}
+
+// wait is after how long to look at a process again that has run and is not to be read yet: soon, to see whether
+// it runs on, where the read is near. One that has run ever since will have done so then, too.
+func (s *series) wait(pause time.Duration, at int64) time.Duration {
+	on := at-s.at > int64(runsOn) && s.ran.cpu-s.cpu > (at-s.at)/2
+	if pause <= debtEvery && !on {
+		return min(max(pause, readEvery), s.poll())
+	}
+	return min(max(pause, readEvery), max(debtEvery, s.calm(at)))
+}
+
+// spell is when a process has run since its tasks were read, known to between two looks at its CPU time.
+type spell struct {
+	cpu         int64 // at the last look …
+	looked      int64 // … at this time, CLOCK_MONOTONIC
+	first, last int64 // amid the looks before and after it first ran, and last; 0: it has not
+}
+
+// look takes in what its CPU time is.
+func (s *spell) look(cpu, at int64) {
+	if cpu != s.cpu {
+		s.last = s.looked + (at-s.looked)/2
+		if s.first == 0 {
+			s.first = s.last
+		}
+	}
+	s.cpu, s.looked = cpu, at
+}
+
+// middle is amid the spell, or amid the time between two reads where no look says more.
+func (s *spell) middle(from, to int64) int64 {
+	if s.first == 0 {
+		return from + (to-from)/2
+	}
+	return min(max(s.first+(s.last-s.first)/2, from), to)
 }
 
 // calm is the least time between two ticks where nothing changes and no CPU is free; 0: there is none.

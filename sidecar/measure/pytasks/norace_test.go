@@ -1,5 +1,0 @@
-//go:build !race
-
-package pytasks
-
-const slowdown = 1
