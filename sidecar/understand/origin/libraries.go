@@ -187,6 +187,9 @@ func (k *Known) add(l *line, parts int) {
 // Kind is what the module's code is for.
 func (k Known) Kind() Kind { return k.kind }
 
+// RunsTasks reports whether the module is of a library in whose functions the tasks of an event loop wait: asyncio.
+func (k Known) RunsTasks() bool { return k.traits&tasks != 0 }
+
 // Means returns what a function of the module means, by its qualified name. Without a name it is
 // what all of the module's functions mean.
 func (k Known) Means(function string) (m Meanings) {

@@ -129,7 +129,7 @@ const (
 
 var kinds = map[string]Kind{"framework": Framework, "data": Data, "picture": Picture, "device": Device, "io": IO}
 
-// traits are what a line of libraries.txt says of whose a module is.
+// traits are what a line of libraries.txt says of a module as a whole.
 type traits uint8
 
 const (
@@ -138,6 +138,7 @@ const (
 	ours                        // omni_perf's extension
 	checkout                    // a file of this name is this module also below an unknown folder, if its name is all that is known
 	anywhere                    // … whatever is known of the installation
+	tasks                       // tasks wait in its functions, whose names say what for
 )
 
-var traitWords = map[string]traits{"shared": shared, "kernel": kernel, "ours": ours, "checkout": checkout, "anywhere": anywhere}
+var traitWords = map[string]traits{"shared": shared, "kernel": kernel, "ours": ours, "checkout": checkout, "anywhere": anywhere, "tasks": tasks}

@@ -1,11 +1,11 @@
 package wording
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -57,7 +57,7 @@ func (s Scope) tasksWait(f diagnose.Finding) string {
 
 // awaited is the library that was waited for, of one that runs tasks the function: " (httpx)", " (asyncio.Queue.get)".
 func awaited(f diagnose.Finding) string {
-	if slices.Contains([]string{"asyncio", "trio", "anyio"}, f.Call.Package) && f.Call.Function != "" {
+	if origin.KnownModule(f.Call.Package).RunsTasks() && f.Call.Function != "" {
 		return " (" + f.Call.Package + "." + words.Clean(f.Call.Function, 60) + ")"
 	}
 	return by(f)
