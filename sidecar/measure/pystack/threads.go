@@ -39,9 +39,14 @@ var errListTorn = errors.New("the list of threads changed while it was read")
 // threads that are still there, and drops the others.
 func (p *Process) findThreads() (err error) {
 	gils, threads := p.gils, p.threads
+	sure := false
 	for range listTries {
 		p.gils, p.threads = gils, threads
 		err = p.walkThreads()
+		if err == nil && !sure && p.endsEarly(gils) {
+			sure = true // if it does so again
+			continue
+		}
 		// An interpreter that ends under the walk leaves memory that is not there.
 		ended := errors.Is(err, cpython.ErrUnmapped) && len(gils) > 1
 		if !ended && !errors.Is(err, errListTorn) && !errors.Is(err, ErrStarting) {
@@ -53,6 +58,18 @@ func (p *Process) findThreads() (err error) {
 		return nil
 	}
 	return err
+}
+
+// endsEarly reports whether the list ends before a thread that it ended with before. The state of a thread that is being made, where that of one
+// which has just ended was, has no next one yet.
+func (p *Process) endsEarly(gils []*gilGroup) bool {
+	return slices.ContainsFunc(gils, func(g *gilGroup) bool {
+		if len(g.threads) == 0 {
+			return false
+		}
+		oldest := g.threads[len(g.threads)-1]
+		return p.threads[oldest.addr] != oldest
+	})
 }
 
 // keepKnown adds to a torn list the threads that were known before: whether they are
