@@ -27,7 +27,7 @@ const (
 	leastOfBudget = 0.5
 	burst         = 15 * time.Millisecond
 	debtEvery     = 50 * time.Millisecond // while more was spent …
-	runsOn        = 20 * time.Millisecond // … by a process that has run half of so long
+	runsOn        = 3                     // … on a process that has run before so many looks in a row
 	// describeEvery is how often the recording's own account is brought up to date.
 	describeEvery = 250 * time.Millisecond
 
@@ -114,10 +114,9 @@ func (s *series) pause(snapshot *Snapshot, at int64) time.Duration {
 }
 
 // wait is after how long to look at a process again that has run and is not to be read yet: soon, to see whether
-// it runs on, where the read is near. One that has run ever since will have done so then, too.
+// it runs on, where the read is near. One that has run before each look will do so until then.
 func (s *series) wait(pause time.Duration, at int64) time.Duration {
-	on := at-s.at > int64(runsOn) && s.ran.cpu-s.cpu > (at-s.at)/2
-	if pause <= debtEvery && !on {
+	if pause <= debtEvery && s.ran.runs < runsOn {
 		return min(max(pause, readEvery), s.poll())
 	}
 	return min(max(pause, readEvery), max(debtEvery, s.calm(at)))
@@ -128,11 +127,15 @@ type spell struct {
 	cpu         int64 // at the last look …
 	looked      int64 // … at this time, CLOCK_MONOTONIC
 	first, last int64 // amid the looks before and after it first ran, and last; 0: it has not
+	runs        int   // looks in a row, the last ones, before which it has
 }
 
 // look takes in what its CPU time is.
 func (s *spell) look(cpu, at int64) {
-	if cpu != s.cpu {
+	if cpu == s.cpu {
+		s.runs = 0
+	} else {
+		s.runs++
 		s.last = s.looked + (at-s.looked)/2
 		if s.first == 0 {
 			s.first = s.last
