@@ -114,9 +114,10 @@ func (s *series) pause(snapshot *Snapshot, at int64) time.Duration {
 }
 
 // wait is after how long to look at a process again that has run and is not to be read yet: soon, to see whether
-// it runs on, where the read is near. One that has run before each look will do so until then.
+// it runs on, where the read is near. One that has run before each look will do so until then, and tasks that did not change
+// while it ran are not about to.
 func (s *series) wait(pause time.Duration, at int64) time.Duration {
-	if pause <= debtEvery && s.ran.runs < runsOn {
+	if pause <= debtEvery && s.quiet < quietReads && s.ran.runs < runsOn {
 		return min(max(pause, readEvery), s.poll())
 	}
 	return min(max(pause, readEvery), max(debtEvery, s.calm(at)))
