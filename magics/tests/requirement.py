@@ -7,6 +7,9 @@ have sidecar/testkit/requirement for this.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -28,3 +31,15 @@ def program() -> str:
         return find_binary()
     except LaunchError as error:
         missing("program", f"the program is not built: {error}")
+
+
+def python_with_trio() -> Path:
+    """Return an interpreter of this version whose environment has ipykernel and trio."""
+    minor = f"{sys.version_info.major}.{sys.version_info.minor}"
+    python = Path(__file__).parents[2] / ".cache" / "kernels" / minor / "bin" / "python"
+    if (
+        not python.exists()
+        or subprocess.run([python, "-c", "import trio"], capture_output=True, check=False).returncode
+    ):
+        missing(f"trio-{minor}", f"the environment of {minor} has no trio: tools/kernels")
+    return python

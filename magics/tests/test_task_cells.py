@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,6 @@ from kernels import Kernel
 from reading import reading
 
 pytestmark = pytest.mark.timed
-
-MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
-WITH_TRIO = Path(__file__).parents[2] / ".cache" / "kernels" / MINOR / "bin" / "python"
 
 CHILDREN = """import asyncio, multiprocessing
 async def fetch():
@@ -58,13 +53,9 @@ def test_tasks_of_children() -> None:
 
 
 def test_tasks_of_trio() -> None:
-    if (
-        not WITH_TRIO.exists()
-        or subprocess.run([WITH_TRIO, "-c", "import trio"], capture_output=True, check=False).returncode
-    ):
-        requirement.missing(f"trio-{MINOR}", f"the environment of {MINOR} has no trio: tools/kernels")
+    python = requirement.python_with_trio()
     magics = str(Path(__file__).parents[1])
-    with Kernel({"PYTHONPATH": magics, "OMNI_PERF_BINARY": str(requirement.program())}, python=WITH_TRIO) as kernel:
+    with Kernel({"PYTHONPATH": magics, "OMNI_PERF_BINARY": str(requirement.program())}, python=python) as kernel:
         for last in (False, False, True):
             found = awaits(kernel, TRIO)
             if len(found) == 1:

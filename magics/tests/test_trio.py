@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import requirement
 
 pytestmark = pytest.mark.timed
-
-MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
-PYTHON = Path(__file__).parents[2] / ".cache" / "kernels" / MINOR / "bin" / "python"
 
 MANY = """
 import trio
@@ -88,14 +84,10 @@ trio.run(main)
     ids=["many", "in-turn", "blocked", "lock"],
 )
 def test_headline(tmp_path: Path, program: str, headline: str) -> None:
-    if (
-        not PYTHON.exists()
-        or subprocess.run([PYTHON, "-c", "import trio"], capture_output=True, check=False).returncode
-    ):
-        requirement.missing(f"trio-{MINOR}", f"the environment of {MINOR} has no trio: tools/kernels")
+    python = requirement.python_with_trio()
     (tmp_path / "app.py").write_text(program)
     for last in (False, False, True):  # on a busy machine tasks wake late
-        command = [requirement.program(), "run", "--interpreter", PYTHON, "-o", "report.json", "app.py"]
+        command = [requirement.program(), "run", "--interpreter", python, "-o", "report.json", "app.py"]
         subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
         text = json.loads((tmp_path / "report.json").read_text())["headline"]["text"]
         if re.match(headline, text, re.IGNORECASE):
